@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package framework is the TLS server as a library: keys live in a key manager
+// plugin, another process, and this one only terminates TLS with them.
+//
+// [Open] starts the key manager and returns [Keys], whose TLSConfig and
+// ClientConfig give a *tls.Config for net/http, gRPC or anything that takes
+// one. [NewServer] runs listeners that terminate TLS and forward to backends;
+// it is what the tlsd daemon runs.
+//
+// A program that embeds tiers calls plugin.Main with them first in main.
+package framework
+
+import (
+	"encoding/json"
+	"net/netip"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tlsd/tlsd/framework/keymanager"
+)
+
+// Config is everything that a key manager and a server are made of. The zero
+// value of each field has the meaning that its comment states. It is read once
+// and not kept.
+type Config struct {
+	KeyManager string            // tier by name; empty: the only one of Tiers, or "pkixcached", "pkix", "sunx509" as present
+	Tiers      []keymanager.Tier // built in: what plugin.Main was given
+	Plugins    []Plugin          // external executables
+	Executable string            // runs the tier from this executable instead of re-executing the caller
+	InProcess  bool              // runs the tier in the caller's process: not isolated, for tests
+
+	Keystores []keymanager.Source
+	Options   keymanager.Options // Aliases is filled in from Listeners by NewServer
+
+	Listeners []Listener // NewServer only
+
+	RunDir      string        // for sockets; empty: $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR/tlsd, $TMPDIR, /tmp, the first that is writable
+	PluginWait  time.Duration // how long a handshake waits for the key process; 0: 2 s
+	SignTimeout time.Duration // bounds Select and Sign where a handshake's context has no deadline; 0: 5 s
+	Limits      Limits
+	Drain       time.Duration // how long open connections may take to finish after the listeners closed; 0: 30 s
+
+	Log       *zap.Logger       // nil: none
+	LogLevels map[string]string // by logger name, as the key process is told them; "" is the root
+}
+
+// Plugin is an external key manager executable.
+type Plugin struct {
+	Name     string
+	Path     string
+	SHA256   string          // hex; empty: not checked, with a warning
+	Settings json.RawMessage // reaches the tier as Env.Settings
+}
+
+// Limits bound what peers may cost.
+type Limits struct {
+	HandshakeTimeout time.Duration // 0: 10 s
+}
+
+// ClientAuth is what a listener asks of its clients.
+type ClientAuth string
+
+// Values of ClientAuth. The empty value is ClientAuthNone.
+const (
+	ClientAuthNone     ClientAuth = "none"
+	ClientAuthOptional ClientAuth = "optional"
+	ClientAuthRequire  ClientAuth = "require"
+)
+
+// TrustStore is a file with trusted certificates: PEM, PKCS#12 or JKS. The key
+// process reads it, since JVM users keep keys and trusted certificates in one
+// file.
+type TrustStore struct {
+	Path     string
+	Type     string // as keymanager.Source.Type
+	Password keymanager.PasswordRef
+}
+
+// Listener is one address that TLS is served on and where it goes.
+type Listener struct {
+	Listen  string // host:port or unix:PATH
+	Backend string // URL: http, https, h2c, http+unix, tcp, tls, unix, builtin:hello
+
+	BackendTLS     BackendTLS
+	ConnectTimeout time.Duration // 0: 5 s
+	FirstByte      time.Duration // HTTP: until the response header; 0: 60 s
+
+	MinVersion, MaxVersion uint16   // 0: TLS 1.2, none
+	CipherSuites           []uint16 // TLS 1.2 only, as crypto/tls; nil: its defaults
+	Groups                 []uint16 // tls.CurveID values; nil: crypto/tls's defaults
+	ALPN                   []string // nil: h2 and http/1.1 for HTTP backends, none for byte backends
+
+	Alias            string // serve only this entry
+	RejectUnknownSNI bool
+
+	ClientAuth     ClientAuth
+	ClientCA       TrustStore
+	ClientHeaders  ClientHeaders
+	TrustedProxies []netip.Prefix // whose X-Forwarded-* are believed
+}
+
+// BackendTLS is how an https or tls backend is reached.
+type BackendTLS struct {
+	CA                TrustStore // Path empty: the system's
+	Name              string     // verified and sent as SNI; empty: the URL's host
+	ClientCertificate bool       // present a certificate chosen by the key manager
+}
+
+// ClientHeaders names the headers that tell an HTTP backend of the client's
+// certificate. Empty names are not sent.
+type ClientHeaders struct {
+	Cert    string // default Client-Cert
+	Chain   string // default Client-Cert-Chain
+	Subject string // default X-Client-Subject
+	Format  string // of Cert: rfc9440 (default), der-b64, pem-urlencoded, pem-spaces
+}

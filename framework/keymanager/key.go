@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keymanager
+
+import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"fmt"
+)
+
+// Key signs TLS handshakes with one private key. It is safe for concurrent use.
+type Key interface {
+	// Public returns the public key: *rsa.PublicKey, *ecdsa.PublicKey or
+	// ed25519.PublicKey.
+	Public() crypto.PublicKey
+	// Sign signs req.Message by req.Scheme. An implementation that is handed
+	// requests from outside calls req.Check first; FromSigner's does.
+	Sign(ctx context.Context, req *SignRequest) ([]byte, error)
+}
+
+// SignRequest asks for one signature in one handshake. It carries the message
+// and never a digest, so that the signer can see that it is a TLS handshake.
+type SignRequest struct {
+	Scheme  tls.SignatureScheme
+	Purpose Purpose
+	Message []byte
+
+	Listener, ConnID, Peer string // claims of the front, for logs and policy
+}
+
+// KeyID names a key: SHA-256 of the SubjectPublicKeyInfo (RFC 5280, 4.1.2.7).
+type KeyID [sha256.Size]byte
+
+func (id KeyID) String() string { return hex.EncodeToString(id[:]) }
+
+// KeyIDOf returns the key id of a certificate.
+func KeyIDOf(leaf *x509.Certificate) KeyID {
+	return sha256.Sum256(leaf.RawSubjectPublicKeyInfo)
+}
+
+// FromSigner makes a Key of a crypto.Signer. Its Sign refuses what is not
+// visibly a TLS handshake message of the declared purpose, hashes the message
+// by the scheme (Ed25519: not) and signs. The signer is used from many
+// goroutines and stays the caller's.
+func FromSigner(s crypto.Signer) Key { return signerKey{s} }
+
+type signerKey struct{ signer crypto.Signer }
+
+func (k signerKey) Public() crypto.PublicKey { return k.signer.Public() }
+
+func (k signerKey) Sign(_ context.Context, req *SignRequest) ([]byte, error) {
+	if err := req.Check(); err != nil {
+		return nil, err
+	}
+	opts, err := signerOpts(req.Scheme)
+	if err != nil {
+		return nil, err
+	}
+	digest := req.Message
+	if h := opts.HashFunc(); h != 0 {
+		w := h.New()
+		w.Write(req.Message)
+		digest = w.Sum(nil)
+	}
+	return k.signer.Sign(rand.Reader, digest, opts)
+}
+
+// signerOpts returns what a crypto.Signer needs to sign by a TLS scheme
+// (RFC 8446, 4.2.3). The SHA-1 schemes are left out: crypto/tls offers them no
+// longer, and nobody else may have such a signature made.
+func signerOpts(s tls.SignatureScheme) (crypto.SignerOpts, error) {
+	switch s {
+	case tls.PKCS1WithSHA256, tls.ECDSAWithP256AndSHA256:
+		return crypto.SHA256, nil
+	case tls.PKCS1WithSHA384, tls.ECDSAWithP384AndSHA384:
+		return crypto.SHA384, nil
+	case tls.PKCS1WithSHA512, tls.ECDSAWithP521AndSHA512:
+		return crypto.SHA512, nil
+	case tls.PSSWithSHA256:
+		return pss(crypto.SHA256), nil
+	case tls.PSSWithSHA384:
+		return pss(crypto.SHA384), nil
+	case tls.PSSWithSHA512:
+		return pss(crypto.SHA512), nil
+	case tls.Ed25519:
+		return crypto.Hash(0), nil
+	}
+	return nil, fmt.Errorf("sign: unsupported signature scheme %v", s)
+}
+
+func pss(h crypto.Hash) crypto.SignerOpts {
+	return &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: h}
+}
