@@ -93,8 +93,7 @@ type Listener struct {
 	Groups                 []uint16 // tls.CurveID values; nil: crypto/tls's defaults
 	ALPN                   []string // nil: h2 and http/1.1 for HTTP backends, none for byte backends
 
-	Alias            string // serve only this entry
-	RejectUnknownSNI bool
+	Alias string // serve only this entry
 
 	ClientAuth     ClientAuth
 	ClientCA       TrustStore
