@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package testca
+
+import (
+	"cmp"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// Tool returns the path of a program that the test cannot do without. Where it
+// is missing the test is skipped, or fails if the environment says CI=true.
+func Tool(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		missing(t, name)
+	}
+	return path
+}
+
+func missing(t testing.TB, name string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s is not installed; make tools-apt installs it", name)
+	}
+	t.Skipf("%s is not installed", name)
+}
+
+// JDK is an installed Java development kit.
+type JDK struct {
+	Version int // feature release: 17, 25
+	Home    string
+}
+
+// Keytool returns the path of the JDK's keytool.
+func (j JDK) Keytool() string { return filepath.Join(j.Home, "bin", "keytool") }
+
+// Java returns the path of the JDK's launcher, which runs a source file too.
+func (j JDK) Java() string { return filepath.Join(j.Home, "bin", "java") }
+
+// Name is a subtest's name.
+func (j JDK) Name() string { return "jdk" + strconv.Itoa(j.Version) }
+
+// Keytools returns the JDKs present, in /usr/lib/jvm and on the PATH, one per
+// feature release, oldest first. Where there is none the test is skipped, or
+// fails if the environment says CI=true.
+func Keytools(t testing.TB) []JDK {
+	t.Helper()
+	paths, _ := filepath.Glob("/usr/lib/jvm/*/bin/keytool")
+	if p, err := exec.LookPath("keytool"); err == nil {
+		paths = append(paths, p)
+	}
+	byVersion := map[int]JDK{}
+	for _, p := range paths {
+		if j, ok := jdkOf(p); ok {
+			byVersion[j.Version] = j
+		}
+	}
+	if len(byVersion) == 0 {
+		missing(t, "keytool")
+	}
+	jdks := make([]JDK, 0, len(byVersion))
+	for _, j := range byVersion {
+		jdks = append(jdks, j)
+	}
+	slices.SortFunc(jdks, func(a, b JDK) int { return cmp.Compare(a.Version, b.Version) })
+	return jdks
+}
+
+var javaVersion = regexp.MustCompile(`(?m)^JAVA_VERSION="(\d+)`)
+
+// jdkOf reads the release file of the JDK that a keytool belongs to.
+func jdkOf(keytool string) (JDK, bool) {
+	real, err := filepath.EvalSymlinks(keytool)
+	if err != nil {
+		return JDK{}, false
+	}
+	home := filepath.Dir(filepath.Dir(real))
+	release, err := os.ReadFile(filepath.Join(home, "release"))
+	if err != nil {
+		return JDK{}, false
+	}
+	m := javaVersion.FindSubmatch(release)
+	if m == nil {
+		return JDK{}, false
+	}
+	version, err := strconv.Atoi(string(m[1]))
+	return JDK{Version: version, Home: home}, err == nil
+}
