@@ -28,7 +28,7 @@ func Tool(t testing.TB, name string) string {
 func missing(t testing.TB, name string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is not installed; make tools-apt installs it", name)
+		t.Fatalf("%s is not installed; make deps installs it", name)
 	}
 	t.Skipf("%s is not installed", name)
 }

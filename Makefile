@@ -1,0 +1,64 @@
+# tlsd. `make help` lists what there is to do.
+
+GO      ?= go
+TIERS   := sunx509 pkix pkixcached
+TOOLS   := $(CURDIR)/.tools
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+# For instance: make test GOTESTFLAGS='-v -run Reload'
+GOTESTFLAGS ?=
+FUZZTIME    ?= 1m
+
+.DEFAULT_GOAL := help
+.PHONY: help build test deps race lint vuln fuzz fuzz-short examples generate dist ci clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+build: ## build tlsd and the tiers as separate executables into bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/tlsd $(TIERS:%=./plugins/%/cmd/tlsd-keymanager-%)
+
+test: deps ## run all tests, after installing what they need (Debian)
+	$(GO) test $(GOTESTFLAGS) ./...
+	cd examples && $(GO) test $(GOTESTFLAGS) ./...
+
+deps: ## install what the tests need (Debian), or say what is missing
+	@.ci/deps
+
+race: deps ## run all tests under the race detector
+	$(GO) test -race $(GOTESTFLAGS) ./...
+
+lint: $(TOOLS)/stamp ## gofmt, go vet, staticcheck
+	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo 'run: gofmt -w .'; exit 1; }
+	$(GO) vet ./...
+	$(TOOLS)/staticcheck ./...
+	cd examples && $(GO) vet ./... && $(TOOLS)/staticcheck ./...
+
+vuln: $(TOOLS)/stamp ## look for known vulnerabilities (asks vuln.go.dev)
+	@.ci/vuln $(TOOLS)/govulncheck
+
+fuzz: ## run each fuzz target for FUZZTIME (1m)
+	@.ci/fuzz $(FUZZTIME)
+
+fuzz-short: ## run each fuzz target for five seconds
+	@.ci/fuzz 5s
+
+examples: ## build and test the example plugins, a module of their own
+	cd examples && $(GO) build ./... && $(GO) test $(GOTESTFLAGS) ./...
+
+generate: $(TOOLS)/stamp ## generate code from the .proto file (needs protoc)
+	PATH="$(TOOLS):$$PATH" $(GO) generate ./...
+
+dist: ## static linux archives and SHA256SUMS into dist/
+	@VERSION=$(VERSION) TIERS="$(TIERS)" .ci/dist
+
+ci: ## what the continuous integration runs
+	@.ci/run
+
+clean: ## remove what make has built
+	rm -rf bin dist .tools
+
+# The tools are pinned in tools/go.mod, apart from the main module.
+$(TOOLS)/stamp: tools/go.mod tools/go.sum
+	cd tools && GOBIN=$(TOOLS) GOFLAGS= $(GO) install tool
+	@touch $@
