@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/tlsd/tlsd/framework/keymanager"
+)
+
+// Spec is what a key manager is opened with. It is read once and not kept by
+// reference, except that passwords given by value are kept for restarts.
+type Spec struct {
+	Sources   []keymanager.Source
+	Settings  json.RawMessage
+	Options   keymanager.Options
+	LogLevels map[string]string // by logger name, "" is the root
+
+	// Files names what Trust will be asked for later: trust stores and their
+	// password files. It matters only for descriptors such as /dev/stdin,
+	// which have to be passed on when the key process starts.
+	Files []string
+}
+
+// Manager is a running key manager, wherever it runs: [Host] runs it in a child
+// process, [Local] in this one. It is safe for concurrent use.
+type Manager interface {
+	keymanager.KeyManager
+	keymanager.Lister
+	keymanager.Reloader
+	keymanager.Watcher
+
+	// Describe says what is running. It answers from memory.
+	Describe() Description
+	// Trust reads the trust store at path and returns its certificates as DER,
+	// at least one, and warnings worth logging.
+	Trust(ctx context.Context, path, typ string, pw keymanager.PasswordRef) (ders [][]byte, warnings []string, err error)
+	// SetLogLevels sets the levels of the key manager's loggers by name, ""
+	// being the root. They outlive a restart of the key process.
+	SetLogLevels(ctx context.Context, levels map[string]string) error
+
+	// Done is closed when the key manager is lost for good or closed.
+	Done() <-chan struct{}
+	// Err says why Done is closed: nil before that and after Close.
+	Err() error
+	// Close ends the key manager and frees all that it holds. Calls under way
+	// fail. It is idempotent.
+	Close() error
+}
+
+// Description says what is running.
+type Description struct {
+	Name     string // of the tier, as the key process calls it
+	Version  string // of its executable
+	Contract int    // version of the contract that is spoken
+	Isolated bool   // whether keys live in another process
+	PID      int    // of the key process at the moment; 0: none
+}
