@@ -7,6 +7,14 @@ package logging
 // front and key process alike.
 const KeyManager = "keymanager"
 
+// Keys that every line of JSON begins with (zap puts the level first).
+const (
+	keyTime    = "ts"
+	keyLevel   = "level"
+	keyLogger  = "logger"
+	keyMessage = "msg"
+)
+
 // Names of fields, each with one meaning wherever it stands.
 const (
 	FieldTier       = "tier"
@@ -24,6 +32,8 @@ const (
 	FieldPeer       = "peer"
 	FieldScheme     = "scheme"
 	FieldKeyID      = "key_id"
+	FieldStack      = "stack" // of a panic
+	FieldText       = "text"  // what a plugin wrote that is no line of ours
 )
 
 // Messages of the keymanager logger. Variables stand in fields only.

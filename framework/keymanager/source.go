@@ -6,6 +6,7 @@ package keymanager
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 )
@@ -44,6 +45,10 @@ func (Secret) String() string { return mask }
 
 // GoString returns a mask.
 func (Secret) GoString() string { return mask }
+
+// Format writes a mask, for verbs too that fmt would answer with the value in an
+// error, such as %d.
+func (Secret) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, mask) }
 
 // MarshalText returns a mask.
 func (Secret) MarshalText() ([]byte, error) { return []byte(mask), nil }
