@@ -60,7 +60,7 @@ func ParseLine(line []byte) (Entry, bool) {
 			return Entry{}, false
 		}
 		name, _ := key.(string)
-		if name = printable(name); seen[name] {
+		if name = Printable(name); seen[name] {
 			continue
 		}
 		seen[name] = true
@@ -89,10 +89,10 @@ func (e Entry) Emit(log *zap.Logger) {
 	}
 }
 
-// printable returns s with everything that is no printable character escaped as
+// Printable returns s with everything that is no printable character escaped as
 // in a Go string, so that it can do nothing to a terminal or to the lines
 // around it. Bytes that are no UTF-8 become U+FFFD.
-func printable(s string) string { return escape(s, "") }
+func Printable(s string) string { return escape(s, "") }
 
 // escape leaves the characters in keep as they are.
 func escape(s, keep string) string {
@@ -130,7 +130,7 @@ func (e *Entry) add(key string, value any) bool {
 		e.Logger = text
 		return isText && isLoggerName(text)
 	case keyMessage:
-		e.Message = printable(text)
+		e.Message = Printable(text)
 		return isText
 	}
 	e.Fields = append(e.Fields, fieldOf(key, value))
@@ -164,7 +164,7 @@ func printableIn(v any) any {
 	case map[string]any:
 		clean := make(map[string]any, len(v))
 		for k, x := range v {
-			clean[printable(k)] = printableIn(x)
+			clean[Printable(k)] = printableIn(x)
 		}
 		return clean
 	}
