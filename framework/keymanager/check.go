@@ -5,6 +5,11 @@ package keymanager
 
 import (
 	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -39,6 +44,8 @@ func (p Purpose) String() string {
 	return "none"
 }
 
+func (p Purpose) isTLS13() bool { return p == ServerTLS13 || p == ClientTLS13 }
+
 const (
 	randomLen        = 32
 	maxClientTLS12   = 256 << 10 // bytes; a client's TLS 1.2 transcript, with both chains in it
@@ -46,43 +53,98 @@ const (
 	clientContext    = "TLS 1.3, client CertificateVerify\x00"
 	namedCurve       = 3 // ECCurveType, RFC 8422, 5.4
 	uncompressed     = 4 // first byte of an uncompressed point, SEC 1, 2.3.3
-	typeClientHello  = 1
-	typeServerHello  = 2
-	typeKeyExchange  = 16 // ClientKeyExchange, the last message before CertificateVerify
-	handshakeHeader  = 4  // type and 24-bit length
+	handshakeHeader  = 4 // type and 24-bit length
 	signaturePadding = 64
+)
+
+// Types of handshake messages (RFC 5246, 7.4, and RFC 6066, 8).
+const (
+	clientHello = 1 + iota
+	serverHello
+	certificate        = 11
+	serverKeyExchange  = 12
+	certificateRequest = 13
+	serverHelloDone    = 14
+	clientKeyExchange  = 16
+	certificateStatus  = 22
 )
 
 // Check returns nil if Message is visibly a TLS handshake message of the
 // declared purpose and Scheme may sign such a message, else an error that wraps
-// ErrNotHandshake. A signer that refuses what fails here can impersonate its
-// owner in a handshake that is going on and do nothing else: no CSR, token,
-// document or bare digest passes.
+// ErrNotHandshake.
+//
+// Who holds a signer that refuses what fails here can impersonate its owner in
+// a handshake that is going on. In TLS 1.3 that is all: the message begins with
+// a context of its own. In TLS 1.2 a server signs two randoms and its
+// parameters without one, so that a signature over a structure made to hold
+// such parameters in the right place can't be told from it; no bare digest, and
+// nothing that isn't made for this, passes.
 func (r *SignRequest) Check() error {
 	ok := false
 	switch r.Purpose {
 	case ServerTLS13:
-		ok = isTLS13(r.Message, serverContext) && schemeInTLS13(r.Scheme)
+		ok = isTLS13(r.Message, serverContext)
 	case ClientTLS13:
-		ok = isTLS13(r.Message, clientContext) && schemeInTLS13(r.Scheme)
+		ok = isTLS13(r.Message, clientContext)
 	case ServerTLS12:
 		ok = isServerKeyExchange(r.Message)
 	case ClientTLS12:
 		ok = isClientTranscript(r.Message)
 	}
-	if !ok {
+	if !ok || !signsHandshakes(r.Scheme, r.Purpose.isTLS13()) {
 		return fmt.Errorf("sign for purpose %q with %v: %w", r.Purpose, r.Scheme, ErrNotHandshake)
 	}
 	return nil
 }
 
-// schemeInTLS13 says whether TLS 1.3 signs handshakes with s: RSA only by PSS.
-func schemeInTLS13(s tls.SignatureScheme) bool {
+// CheckKey is Check and also returns an error that wraps ErrNotHandshake where
+// Scheme is none for a key like pub. It is what a signer calls: a crypto.Signer
+// that is handed the options of another algorithm may sign bytes of the message
+// as if they were a digest, which would make it sign any digest.
+func (r *SignRequest) CheckKey(pub crypto.PublicKey) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	if !schemeFits(r.Scheme, pub, r.Purpose.isTLS13()) {
+		return fmt.Errorf("sign for purpose %q with %v by a key of type %T: %w", r.Purpose, r.Scheme, pub, ErrNotHandshake)
+	}
+	return nil
+}
+
+// signsHandshakes says whether handshakes are signed by s: without SHA-1, and
+// with RSA only by PSS in TLS 1.3 (RFC 8446, 4.2.3).
+func signsHandshakes(s tls.SignatureScheme, tls13 bool) bool {
 	switch s {
 	case tls.PKCS1WithSHA256, tls.PKCS1WithSHA384, tls.PKCS1WithSHA512:
-		return false
+		return !tls13
+	case tls.PSSWithSHA256, tls.PSSWithSHA384, tls.PSSWithSHA512,
+		tls.ECDSAWithP256AndSHA256, tls.ECDSAWithP384AndSHA384, tls.ECDSAWithP521AndSHA512,
+		tls.Ed25519:
+		return true
 	}
-	return true
+	return false
+}
+
+// schemeFits says whether s, one that signs handshakes, is for keys like pub.
+// The curve in its name counts in TLS 1.3 only (RFC 8446, 4.2.3).
+func schemeFits(s tls.SignatureScheme, pub crypto.PublicKey, tls13 bool) bool {
+	var curve elliptic.Curve
+	switch s {
+	case tls.Ed25519:
+		_, ok := pub.(ed25519.PublicKey)
+		return ok
+	case tls.ECDSAWithP256AndSHA256:
+		curve = elliptic.P256()
+	case tls.ECDSAWithP384AndSHA384:
+		curve = elliptic.P384()
+	case tls.ECDSAWithP521AndSHA512:
+		curve = elliptic.P521()
+	default:
+		_, ok := pub.(*rsa.PublicKey)
+		return ok
+	}
+	ec, ok := pub.(*ecdsa.PublicKey)
+	return ok && (!tls13 || ec.Curve == curve)
 }
 
 // isTLS13 checks for 64 spaces, the context string with its zero byte and a
@@ -121,15 +183,16 @@ func isServerKeyExchange(msg []byte) bool {
 	return false
 }
 
-// isClientTranscript checks for a sequence of whole handshake messages that
-// begins with ClientHello and ServerHello and ends with ClientKeyExchange.
+// isClientTranscript checks for the whole handshake messages, in order, that a
+// client has sent and received by the time it signs (RFC 5246, 7.3): up to its
+// ClientKeyExchange, with ECDHE, and with or without a stapled OCSP response.
 func isClientTranscript(msg []byte) bool {
 	if len(msg) > maxClientTLS12 {
 		return false
 	}
-	var types []byte
+	types := make([]byte, 0, 16)
 	for len(msg) > 0 {
-		if len(msg) < handshakeHeader {
+		if len(msg) < handshakeHeader || len(types) == cap(types) {
 			return false
 		}
 		n := int(msg[1])<<16 | int(msg[2])<<8 | int(msg[3])
@@ -139,6 +202,9 @@ func isClientTranscript(msg []byte) bool {
 		types = append(types, msg[0])
 		msg = msg[handshakeHeader+n:]
 	}
-	return len(types) >= 3 && types[0] == typeClientHello && types[1] == typeServerHello &&
-		types[len(types)-1] == typeKeyExchange
+	head := []byte{clientHello, serverHello, certificate}
+	tail := []byte{serverKeyExchange, certificateRequest, serverHelloDone, certificate, clientKeyExchange}
+	middle, ok := bytes.CutPrefix(types, head)
+	middle, ok2 := bytes.CutSuffix(middle, tail)
+	return ok && ok2 && (len(middle) == 0 || len(middle) == 1 && middle[0] == certificateStatus)
 }

@@ -20,8 +20,8 @@ type Key interface {
 	// Public returns the public key: *rsa.PublicKey, *ecdsa.PublicKey or
 	// ed25519.PublicKey.
 	Public() crypto.PublicKey
-	// Sign signs req.Message by req.Scheme. An implementation that is handed
-	// requests from outside calls req.Check first; FromSigner's does.
+	// Sign signs req.Message by req.Scheme. An implementation calls
+	// req.CheckKey before it touches the key; FromSigner's does.
 	Sign(ctx context.Context, req *SignRequest) ([]byte, error)
 }
 
@@ -46,18 +46,22 @@ func KeyIDOf(leaf *x509.Certificate) KeyID {
 }
 
 // FromSigner makes a Key of a crypto.Signer. Its Sign refuses what is not
-// visibly a TLS handshake message of the declared purpose, hashes the message
-// by the scheme (Ed25519: not) and signs. The signer is used from many
-// goroutines and stays the caller's.
+// visibly a TLS handshake message of the declared purpose and a scheme that is
+// none for the key, hashes the message by the scheme (Ed25519: not) and signs,
+// unless ctx has ended. The signer is used from many goroutines and stays the
+// caller's.
 func FromSigner(s crypto.Signer) Key { return signerKey{s} }
 
 type signerKey struct{ signer crypto.Signer }
 
 func (k signerKey) Public() crypto.PublicKey { return k.signer.Public() }
 
-func (k signerKey) Sign(_ context.Context, req *SignRequest) ([]byte, error) {
-	if err := req.Check(); err != nil {
+func (k signerKey) Sign(ctx context.Context, req *SignRequest) ([]byte, error) {
+	if err := req.CheckKey(k.signer.Public()); err != nil {
 		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("sign: %w", err)
 	}
 	opts, err := signerOpts(req.Scheme)
 	if err != nil {
@@ -72,9 +76,8 @@ func (k signerKey) Sign(_ context.Context, req *SignRequest) ([]byte, error) {
 	return k.signer.Sign(rand.Reader, digest, opts)
 }
 
-// signerOpts returns what a crypto.Signer needs to sign by a TLS scheme
-// (RFC 8446, 4.2.3). The SHA-1 schemes are left out: crypto/tls offers them no
-// longer, and nobody else may have such a signature made.
+// signerOpts returns what a crypto.Signer needs to sign by one of the TLS
+// schemes (RFC 8446, 4.2.3) that Check lets through.
 func signerOpts(s tls.SignatureScheme) (crypto.SignerOpts, error) {
 	switch s {
 	case tls.PKCS1WithSHA256, tls.ECDSAWithP256AndSHA256:

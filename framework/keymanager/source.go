@@ -5,6 +5,7 @@ package keymanager
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,17 +35,14 @@ type PasswordRef struct {
 	Value *Secret // given by environment or property; used where File is empty
 }
 
-// Secret is a password that does not print: every fmt verb, JSON and zap's
-// reflection show a mask. Convert it with string(s) where it is used.
+// Secret is a password that does not print: fmt, JSON, YAML and zap's reflection
+// show a mask. Convert it with string(s) where it is used.
 type Secret string
 
 const mask = "[secret]"
 
 // String returns a mask.
 func (Secret) String() string { return mask }
-
-// GoString returns a mask.
-func (Secret) GoString() string { return mask }
 
 // Format writes a mask, for verbs too that fmt would answer with the value in an
 // error, such as %d.
@@ -109,28 +107,35 @@ func (p PasswordRef) Read() ([][]byte, error) {
 	return [][]byte{raw}, nil
 }
 
+// readPasswordFile goes by what it reads and not by the file's size, which a
+// pipe or /dev/fd/N doesn't have.
 func readPasswordFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+	b, err := readAtMost(path, maxPassword+1)
 	if err != nil {
-		return nil, fmt.Errorf("read password file %q: %w", path, pathCause(err))
+		return nil, fmt.Errorf("read password file %q: %w", path, err)
 	}
-	if info.IsDir() {
-		return nil, fmt.Errorf("read password file %q: is a directory", path)
-	}
-	if info.Size() > maxPassword {
-		return nil, fmt.Errorf("read password file %q: %d bytes are too long for a password (at most %d); is it the keystore?", path, info.Size(), maxPassword)
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read password file %q: %w", path, pathCause(err))
+	if len(b) > maxPassword {
+		return nil, fmt.Errorf("read password file %q: over %d bytes are too long for a password; is it the keystore?", path, maxPassword)
 	}
 	return b, nil
 }
 
-// pathCause drops operation and path of an *os.PathError, which the caller
-// names itself.
+// readAtMost returns the first limit bytes of a file. Its errors don't name the
+// path, which the caller does.
+func readAtMost(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, pathCause(err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, limit))
+	return b, pathCause(err)
+}
+
+// pathCause drops operation and path of an *os.PathError.
 func pathCause(err error) error {
-	if pe, ok := err.(*os.PathError); ok {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
 		return pe.Err
 	}
 	return err
