@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// Each mistake has its message: it names the key and where it was given, and
+// says what to write instead.
+func TestBadInput(t *testing.T) {
+	tests := []struct {
+		name string
+		in   input
+		want string
+	}{
+		{"unknown_key", input{file: "keymanager: pkix\nlistners: []\n"}, `configuration file "tlsd.yaml": line 2: listners: unknown key; did you mean "listeners"?`},
+		{"unknown_key_without_value", input{file: "listners:\n"}, `line 1: listners: unknown key`},
+		{"unknown_key_in_list", input{file: "listeners:\n- listen: ':1'\n  backnd: x\n"}, `line 3: listeners[0].backnd: unknown key; did you mean "backend"?`},
+		{"unknown_key_json", input{ext: "json", file: "{\n\"keystores\": [{\n\t\"pth\": \"a\"}]}"}, `configuration file "tlsd.json": line 3: keystores[0].pth: unknown key; did you mean "path"?`},
+		{"unknown_key_toml", input{ext: "toml", file: "[log]\nlevle = 'info'\n"}, `configuration file "tlsd.toml": log.levle: unknown key; did you mean "level"?`},
+		{"far_from_any_key", input{file: "drain: {xyzzy: 1}\n"}, `drain.xyzzy: unknown key; known here: delay, timeout`},
+		{"other_case", input{file: "Keymanager: pkix\n"}, `Keymanager: unknown key; did you mean "keymanager"?`},
+		{"twice", input{file: "keymanager: pkix\nlog: {level: info}\nkeymanager: sunx509\n"}, `line 3: keymanager: given twice, first on line 1`},
+		{"twice_json", input{ext: "json", file: "{\"keymanager\": \"pkix\",\n\"keymanager\": \"pkix\"}"}, `line 2: keymanager: given twice, first on line 1`},
+		{"twice_toml", input{ext: "toml", file: "keymanager = 'pkix'\nkeymanager = 'pkix'\n"}, `configuration file "tlsd.toml": toml: key keymanager is already defined`},
+		{"twice_in_settings", input{file: "plugins: [{name: a, path: b, settings: {k: 1, k: 2}}]"}, `plugins[0].settings.k: given twice`},
+		{"bare_duration", input{file: "plugin_wait: 2\n"}, `line 1: plugin_wait: a bare number is no duration; write a unit, as in 2s`},
+		{"no_duration", input{file: "plugin_wait: soon\n"}, `plugin_wait: "soon" is no duration; write a number and a unit (ms, s, m, h, d), as in 10s`},
+		{"zero_duration", input{file: "drain: {timeout: 0s}\n"}, `drain.timeout: must be more than zero`},
+		{"number_for_text", input{file: "listeners: [{tls: {min_version: 1.2}}]\n"}, `listeners[0].tls.min_version: must be text and is a number; put it in quotes`},
+		{"text_for_list", input{file: "listeners: [{alpn: h2}]\n"}, `listeners[0].alpn: must be a list and is text`},
+		{"mapping_for_list", input{file: "keystores: {path: a}\n"}, `keystores: must be a list and is a mapping`},
+		{"list_for_file", input{file: "- a\n"}, `the file: must be a mapping and is a list`},
+		{"text_for_bool", input{file: "listeners: [{backend_tls: {client_certificate: 'yes'}}]\n"}, `must be true or false and is text`},
+		{"text_for_number", input{file: "keystore_limits: {iterations: many}\n"}, `keystore_limits.iterations: must be a number and is text`},
+		{"zero_iterations", input{file: "keystore_limits: {iterations: 0}\nkeystores: [{path: a}]"}, `keystore_limits.iterations (tlsd.yaml:1): 0 must be more than zero`},
+		{"all_at_once", input{file: "a: 1\nb: 2\n"}, "line 1: a: unknown key"},
+		{"second_document", input{file: "log: {level: info}\n---\nlog: {level: info}\n"}, `a second document; only one can be read`},
+		{"syntax", input{file: "keymanager: [\n"}, `configuration file "tlsd.yaml": yaml: line`},
+		{"syntax_json", input{ext: "json", file: "{\n\"a\": }"}, `configuration file "tlsd.json": line 2:`},
+		{"anchor_in_itself", input{file: "keystores: &a [*a]\n"}, `anchor 'a' value contains itself`},
+		{"password", input{file: "keystores: [{path: a, password: 0123456}]\n"}, `keystores[0].password: unknown key; a password does not stand in the configuration: name a file with password_file, or set TLSD_KEYSTORE_PASSWORD`},
+		{"later_key", input{file: "isolation: require\n"}, `line 1: isolation: not supported yet in this version`},
+		{"later_key_in_listener", input{file: "listeners: [{hosts: []}]\n"}, `listeners[0].hosts: not supported yet in this version`},
+		{"no_file", input{args: []string{"--config", "nope.yaml"}}, `read configuration file "nope.yaml": no such file or directory`},
+		{"directory", input{args: []string{"--config", "."}}, `read configuration file ".": is a directory`},
+
+		{"unknown_tier", input{args: []string{"--keymanager", "pkixcache"}}, `keymanager (flag --keymanager): there is no key manager "pkixcache"; did you mean "pkixcached"? (there are: pkixcached, pkix, sunx509; others with --plugin NAME=PATH)`},
+		{"unknown_tier_in_file", input{file: "keystores: [{path: a}]\nkeymanager: x\n"}, `keymanager (tlsd.yaml:2): there is no key manager "x"`},
+		{"unknown_tier_in_environment", input{env: map[string]string{EnvKeyManager: "x"}}, `keymanager (environment TLSD_KEYMANAGER): there is no key manager "x"`},
+		{"left_out_tier", input{not: []string{"sunx509"}, args: []string{"--keymanager", "sunx509"}}, `"sunx509" is not in this build (built with no_sunx509); build without the tag, or name a plugin executable`},
+		{"no_tier_at_all", input{not: []string{"pkix", "pkixcached", "sunx509"}}, `no key manager in this build: name one with --plugin NAME=PATH and --keymanager NAME`},
+		{"endpoint", input{args: []string{"--keymanager", "unix:/x"}}, `endpoints are not supported yet in this version`},
+		{"cert_checking", input{args: []string{"--keymanager", "sunx509", "-Djdk.tls.SunX509KeyManager.certChecking=true"}}, `sunx509 checks no certificates; use --keymanager pkix`},
+
+		{"unknown_flag", input{args: []string{"--keystor", "a"}}, `unknown flag: --keystor; did you mean --keystore?`},
+		{"later_flag", input{args: []string{"--metrics", ":9100"}}, `flag --metrics: not supported yet in this version`},
+		{"flag_twice", input{args: []string{"--listen", ":1", "--listen", ":2"}}, `it is given twice`},
+		{"empty_flag", input{args: []string{"--keystore", ""}}, `it is empty`},
+
+		{"unknown_property", input{args: []string{"-Djavax.net.ssl.keystore=a"}}, `-D javax.net.ssl.keystore: unknown name; did you mean javax.net.ssl.keyStore? (known: javax.net.debug, javax.net.ssl.keyStore,`},
+		{"unknown_tlsd_property", input{args: []string{"-D", "tlsd.listen=a"}}, `-D tlsd.listen: unknown name (known: `},
+		{"foreign_property", input{args: []string{"-Duser.home=a"}}, `-D user.home: unknown name`},
+		{"property_without_value", input{args: []string{"-Djavax.net.ssl.keyStore"}}, `-D javax.net.ssl.keyStore: has no value`},
+		{"property_without_name", input{args: []string{"-D", "=a"}}, `-D without a name`},
+		{"unknown_property_in_opts", input{env: map[string]string{EnvOpts: "-Djdk.tls.bogus=1"}}, `-D jdk.tls.bogus: unknown name`},
+		{"other_option_in_opts", input{env: map[string]string{EnvOpts: "-Xmx1g --listen"}}, `environment TLSD_OPTS: word 2 is no -D or -X option`},
+		{"open_quote_in_opts", input{env: map[string]string{EnvOpts: `-Da="b`}}, `environment TLSD_OPTS: a quote is not closed`},
+		{"keystore_none", input{args: []string{"-Djavax.net.ssl.keyStore=NONE"}}, `NONE stands for a token`},
+
+		{"keystore_type", input{args: []string{"--keystore", "a", "--keystore-type", "p12"}}, `keystores[0].type (flag --keystore-type): "p12" is no keystore type; there are auto, pkcs12, jks, jceks, pem`},
+		{"password_count", input{args: []string{"--keystore", "a", "--keystore", "b", "--keystore", "c", "--keystore-password-file", "a", "--keystore-password-file", "b"}}, `flag --keystore-password-file: given 2 times beside 3 keystores`},
+		{"keystore_without_path", input{file: "keystores: [{type: jks}]"}, `keystores[0] (tlsd.yaml:1): has no path`},
+		{"alias_twice", input{file: "keystores: [{path: a, key_passwords: [{alias: Web, file: x}, {alias: web, file: y}]}]"}, `alias "web" is given twice`},
+		{"plugin_form", input{args: []string{"--plugin", "hsm"}}, `flag --plugin: "hsm": write NAME=PATH`},
+		{"plugin_checksum", input{args: []string{"--plugin", "hsm=/bin/true@sha256:12"}}, `"12" is no SHA-256`},
+		{"plugin_of_tier_name", input{args: []string{"--plugin", "pkix=/bin/true"}}, `"pkix" is the name of a tier that is built in`},
+		{"setting_of_nobody", input{args: []string{"--plugin-setting", "hsm.pin=1"}}, `there is no plugin "hsm"`},
+
+		{"address", input{args: []string{"--listen", "8443"}}, `listeners[0].listen (flag --listen): "8443" is no address; write host:port`},
+		{"two_listeners_and_flag", input{file: "keystores: [{path: a}]\nlisteners: [{listen: ':1'}, {listen: ':2'}]", args: []string{"--backend", "tcp://a:1"}}, `flag --backend: describes one listener, and "tlsd.yaml" has 2`},
+		{"same_address", input{file: "keystores: [{path: a}]\nlisteners: [{listen: ':1'}, {listen: ':1'}]"}, `":1" is what listeners[0] listens on`},
+		{"client_auth", input{args: []string{"--client-auth", "need", "--client-ca", "a"}}, `client_auth (flag --client-auth): "need" is neither none, optional nor require`},
+		{"client_auth_without_ca", input{args: []string{"--client-auth", "require"}}, `require needs trusted certificates; give client_ca (or --client-ca)`},
+		{"ca_without_client_auth", input{args: []string{"--client-ca", "a"}}, `client_ca (flag --client-ca): says nothing about whether certificates are asked for`},
+		{"proxy", input{file: "keystores: [{path: a}]\nlisteners: [{trusted_proxies: [here]}]"}, `trusted_proxies[0] (tlsd.yaml:2): "here" is no CIDR`},
+		{"header_format", input{file: "keystores: [{path: a}]\nlisteners: [{client_headers: {format: pem}}]"}, `"pem" is no format; there are rfc9440, der-b64, pem-urlencoded, pem-spaces`},
+		{"version", input{args: []string{"-Djdk.tls.server.protocols=TLSv1.1,TLSv1.2"}}, `-D jdk.tls.server.protocols: there is no version "TLSv1.1" here; there are 1.2, 1.3`},
+		{"versions_crossed", input{file: "keystores: [{path: a}]\nlisteners: [{tls: {min_version: '1.3', max_version: '1.2'}}]"}, `max_version (tlsd.yaml:2): "1.2" is below min_version "1.3"`},
+		{"suite", input{args: []string{"-Djdk.tls.server.cipherSuites=TLS_RSA_WITH_AES_128_GCM_SHA256"}}, `there is no cipher suite "TLS_RSA_WITH_AES_128_GCM_SHA256" here; there are TLS_AES_128_GCM_SHA256,`},
+		{"only_tls13_suites", input{args: []string{"-Djdk.tls.server.cipherSuites=TLS_AES_256_GCM_SHA384"}}, `names no suite of TLS 1.2; add one, or set min_version "1.3"`},
+		{"group", input{args: []string{"-Djdk.tls.namedGroups=x25519,ffdhe2048"}}, `there is no group "ffdhe2048" here; there are X25519MLKEM768,`},
+		{"log_level", input{args: []string{"--log-level", "loud"}}, `log.level (flag --log-level): log level "loud": unknown`},
+		{"log_format", input{args: []string{"--log-format", "xml"}}, `"xml" is neither json nor console`},
+		{"debug_logger", input{args: []string{"--debug", "keymanger"}}, `there is no logger "keymanger" to debug`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := tt.in.load(t)
+			if err == nil {
+				t.Fatalf("no error, want %q", tt.want)
+			}
+			if !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// Neither an error nor a note shows a password, wherever it was given wrongly.
+func TestErrorsShowNoSecret(t *testing.T) {
+	const secret = "S3cr3t-4711"
+	for name, in := range map[string]input{
+		"opts_blank":     {env: map[string]string{EnvOpts: "-Djavax.net.ssl.keyStorePassword=a " + secret}},
+		"opts_dash":      {env: map[string]string{EnvOpts: "-Djavax.net.ssl.keyStorePassword=a -" + secret}},
+		"no_name":        {args: []string{"-D", "=" + secret}},
+		"unknown_name":   {args: []string{"-Djavax.net.ssl.password=" + secret}},
+		"plugin_setting": {args: []string{"--plugin-setting", "hsm.pin=" + secret}},
+		"in_file":        {file: "keystores: [{path: a, password: " + secret + "}]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := in.load(t)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("the error shows the secret: %v", err)
+			}
+		})
+	}
+}
+
+func TestNotes(t *testing.T) {
+	tests := []struct {
+		name string
+		in   input
+		want string // empty: no note
+	}{
+		{"none", input{}, ""},
+		{"password_in_argv", input{args: []string{"--keystore", "a", "-Djavax.net.ssl.keyStorePassword=x"}}, "everyone who can list processes"},
+		{"password_in_opts", input{args: []string{"--keystore", "a"}, env: map[string]string{EnvOpts: "-Djavax.net.ssl.keyStorePassword=x"}}, ""},
+		{"jvm_option_in_opts", input{env: map[string]string{EnvOpts: "-Xmx512m"}}, "-Xmx512m in TLSD_OPTS is a JVM's option"},
+		{"foreign_in_opts", input{env: map[string]string{EnvOpts: "-Dspring.profiles.active=prod"}}, "-D spring.profiles.active in TLSD_OPTS is not tlsd's"},
+		{"idle_name", input{args: []string{"-Djdk.tls.ephemeralDHKeySize=2048"}}, "-D jdk.tls.ephemeralDHKeySize has no effect: finite-field"},
+		{"debug_of_other", input{args: []string{"-Djavax.net.debug=ssl:handshake"}}, `"ssl:handshake" has no effect`},
+		{"trust_store_unused", input{args: []string{"-Djavax.net.ssl.trustStore=t.jks"}}, "has no effect while client certificates are not asked for"},
+		{"cert_checking_elsewhere", input{args: []string{"-Djdk.tls.SunX509KeyManager.certChecking=false"}}, `has no effect: the key manager is "pkixcached"`},
+		{"some_tls13_suites", input{args: []string{"-Djdk.tls.server.cipherSuites=TLS_AES_256_GCM_SHA384,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"}}, "acts on TLS 1.2 only"},
+		{"plugin_unused", input{args: []string{"--plugin", "hsm=/bin/true"}}, `plugin "hsm" is not used`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			notes := strings.Join(tt.in.mustLoad(t).Notes, "\n")
+			if (tt.want == "") != (notes == "") || !strings.Contains(notes, tt.want) {
+				t.Errorf("got notes %q, want %q", notes, tt.want)
+			}
+		})
+	}
+}

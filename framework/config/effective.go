@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tlsd/tlsd/framework"
+	"github.com/tlsd/tlsd/framework/keymanager"
+)
+
+func (d *draft) setCertPath(v, from string) error {
+	d.Constraints.CertPath = &v
+	d.origins["constraints.certpath"] = from
+	return nil
+}
+
+func (d *draft) setTLSConstraints(v, from string) error {
+	d.Constraints.TLS = &v
+	d.origins["constraints.tls"] = from
+	return nil
+}
+
+func setTrustPasswordFile(l *listener, v string) error {
+	l.ClientCAPasswordFile, l.ClientCAPassword = v, nil
+	return nil
+}
+
+// effective makes the result of a draft that is finished.
+func (d *draft) effective(in Input) (*Effective, error) {
+	if err := d.checkLog(); err != nil {
+		return nil, err
+	}
+	tier, external, err := d.tier(in.Tiers)
+	if err != nil {
+		return nil, err
+	}
+	listeners, err := d.listeners()
+	if err != nil {
+		return nil, err
+	}
+	plugins, err := d.plugins(in.Tiers)
+	if err != nil {
+		return nil, err
+	}
+	demo, err := d.wantsDemo(external)
+	if err != nil {
+		return nil, err
+	}
+	cfg := framework.Config{
+		KeyManager: tier, Tiers: in.Tiers, Plugins: plugins,
+		Keystores: d.sources(), Options: d.options(), Listeners: listeners,
+		RunDir: absolute(d.RunDir), PluginWait: d.PluginWait, Drain: d.Drain.Timeout,
+		Limits:    framework.Limits{HandshakeTimeout: d.Limits.HandshakeTimeout},
+		LogLevels: d.levels(),
+	}
+	return &Effective{
+		Config: cfg, File: d.file, Values: d.values(), Notes: d.notes, Demo: demo,
+		LogLevel: d.Log.Level, LogFormat: d.Log.Format, Debug: d.Log.Debug,
+	}, nil
+}
+
+func (d *draft) options() keymanager.Options {
+	o := keymanager.Options{
+		Constraints:   keymanager.Constraints{CertPath: d.Constraints.CertPath, TLS: d.Constraints.TLS},
+		DefaultAlias:  d.DefaultAlias,
+		ExpiryWarning: d.ExpiryWarning, Poll: d.ReloadPoll, Iterations: d.KeystoreLimits.Iterations,
+	}
+	for _, l := range d.Listeners {
+		if l.Alias != "" && !slices.Contains(o.Aliases, l.Alias) {
+			o.Aliases = append(o.Aliases, l.Alias)
+		}
+	}
+	return o
+}
+
+// wantsDemo decides whether a throw-away keystore is made: with --demo, or
+// where nobody configured anything and nobody else can connect. A plugin of
+// one's own may hold its keys elsewhere and is given none unasked.
+func (d *draft) wantsDemo(external bool) (bool, error) {
+	switch {
+	case d.demo && len(d.Keystores) > 0:
+		return false, fmt.Errorf("--demo makes a throw-away keystore, and %s is given (%s); leave out one of them", d.Keystores[0].Path[0], d.origin("keystores[0].path"))
+	case d.demo:
+		return true, nil
+	case len(d.Keystores) > 0 || external:
+		return false, nil
+	case d.file != "":
+		return false, fmt.Errorf("no keystore: set keystores in %q, or give --keystore PATH, or try --demo", d.file)
+	}
+	for i, l := range d.Listeners {
+		if !loopback(l.Listen) {
+			return false, d.wrong(fmt.Sprintf("listeners[%d].listen", i), "%w",
+				errors.New("no keystore for a listener that others can reach: give --keystore PATH, or try --demo"))
+		}
+	}
+	return true, nil
+}
