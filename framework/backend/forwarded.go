@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backend
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// Fields that tell where a request came from, in canonical spelling.
+const (
+	headerFor       = "X-Forwarded-For"
+	headerProto     = "X-Forwarded-Proto"
+	headerHost      = "X-Forwarded-Host"
+	headerForwarded = "Forwarded" // RFC 7239
+)
+
+// forwarded is what the backend is told of a request's origin.
+type forwarded struct {
+	peer    netip.Addr // invalid: the client has no IP address
+	host    string
+	proto   string
+	trusted bool
+	prior   http.Header // what a trusted proxy said; nil: nothing
+}
+
+func (rw rewriter) forwardedFrom(in *http.Request) forwarded {
+	f := forwarded{host: in.Host, proto: "http"}
+	if connState(in) != nil {
+		f.proto = "https"
+	}
+	if ap, err := netip.ParseAddrPort(in.RemoteAddr); err == nil {
+		f.peer = ap.Addr().Unmap().WithZone("")
+	}
+	for _, p := range rw.trusted {
+		f.trusted = f.trusted || p.Contains(f.peer)
+	}
+	if f.trusted {
+		f.prior = in.Header
+	}
+	return f
+}
+
+// set sets the fields in out. Where a trusted proxy sent only one of the two
+// kinds, the other isn't added: it would name the proxy as the client.
+func (f forwarded) set(out http.Header) {
+	oldStyle := f.said(headerFor) || f.said(headerProto) || f.said(headerHost)
+	if f.peer.IsValid() && (oldStyle || !f.said(headerForwarded)) {
+		out.Set(headerFor, f.appended(headerFor, f.peer.String()))
+	}
+	if f.said(headerForwarded) || !oldStyle {
+		out.Set(headerForwarded, f.appended(headerForwarded, f.element()))
+	}
+	f.keep(out, headerProto, f.proto)
+	f.keep(out, headerHost, f.host)
+}
+
+func (f forwarded) said(name string) bool { return len(f.prior[name]) > 0 }
+
+// appended returns what a trusted proxy said, and then value.
+func (f forwarded) appended(name, value string) string {
+	return strings.Join(append(f.prior[name][:len(f.prior[name]):len(f.prior[name])], value), ", ")
+}
+
+// keep sets a field to what a trusted proxy said, or else to value.
+func (f forwarded) keep(out http.Header, name, value string) {
+	if f.said(name) {
+		value = strings.Join(f.prior[name], ", ")
+	}
+	out.Set(name, value)
+}
+
+// element returns this hop as RFC 7239, section 4 writes it.
+func (f forwarded) element() string {
+	node := "unknown"
+	switch {
+	case f.peer.Is4():
+		node = f.peer.String()
+	case f.peer.Is6():
+		node = `"[` + f.peer.String() + `]"`
+	}
+	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(f.host)
+	return "for=" + node + `;host="` + quoted + `";proto=` + f.proto
+}

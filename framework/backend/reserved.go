@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backend
+
+import (
+	"net/http"
+	"strings"
+)
+
+// pattern matches names of header fields without regard to case, and takes "_"
+// for "-": CGI, WSGI and many a framework see no difference.
+type pattern struct {
+	text   string // lower case, with "-"
+	prefix bool
+}
+
+// alwaysReserved returns the names that say what only a TLS terminator knows. A
+// client's are removed whatever names are in use, because a backend may look at
+// several: Tomcat's SSLValve believes ssl_client_escaped_cert before
+// ssl_client_cert.
+func alwaysReserved() []pattern {
+	return []pattern{
+		{text: "client-cert", prefix: true},      // RFC 9440
+		{text: "x-client-cert", prefix: true},    // its habitual form before
+		{text: "x-client-subject"},               // tlsd's own
+		{text: "ssl-", prefix: true},             // Tomcat, Undertow, Keycloak, nginx, mod_ssl
+		{text: "x-ssl-", prefix: true},           // HAProxy, nginx by habit
+		{text: "cert-chain", prefix: true},       // Keycloak
+		{text: "x-forwarded-client-cert"},        // Envoy; removed from trusted proxies too
+		{text: "x-forwarded-tls-", prefix: true}, // Traefik; likewise
+	}
+}
+
+// forwardedPatterns returns the names that tell of a request's origin.
+func forwardedPatterns() []pattern {
+	return []pattern{{text: "forwarded"}, {text: "x-forwarded-", prefix: true}}
+}
+
+// strip removes reserved fields from h. What tells of the request's origin
+// stays where trusted says so, if it is spelled as it should be.
+func (c clientFields) strip(h http.Header, trusted bool) {
+	origin := forwardedPatterns()
+	for name := range h {
+		switch {
+		case matchAny(c.reserved, name):
+			delete(h, name)
+		case matchAny(origin, name) && !(trusted && !strings.Contains(name, "_")):
+			delete(h, name)
+		}
+	}
+}
+
+func matchAny(patterns []pattern, name string) bool {
+	for _, p := range patterns {
+		if p.match(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p pattern) match(name string) bool {
+	if len(name) < len(p.text) || len(name) > len(p.text) && !p.prefix {
+		return false
+	}
+	for i := range len(p.text) {
+		if fold(name[i]) != p.text[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// normal returns name in the spelling of a pattern's text.
+func normal(name string) string {
+	b := []byte(name)
+	for i := range b {
+		b[i] = fold(b[i])
+	}
+	return string(b)
+}
+
+func fold(c byte) byte {
+	switch {
+	case c == '_':
+		return '-'
+	case 'A' <= c && c <= 'Z':
+		return c + 'a' - 'A'
+	}
+	return c
+}
