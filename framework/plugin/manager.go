@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 
+	"go.uber.org/zap"
+
 	"github.com/tlsd/tlsd/framework/keymanager"
 )
 
@@ -22,6 +24,8 @@ type Spec struct {
 	// password files. It matters only for descriptors such as /dev/stdin,
 	// which have to be passed on when the key process starts.
 	Files []string
+
+	Log *zap.Logger // InProcess only: where the tier logs; nil: nowhere
 }
 
 // Manager is a running key manager, wherever it runs: [Host] runs it in a child

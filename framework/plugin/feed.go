@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tlsd/tlsd/framework/keymanager"
+)
+
+// feed holds the newest generation and tells followers of each newer one.
+type feed struct {
+	now atomic.Pointer[feedState]
+	mu  sync.Mutex // held while the next state is made from the one in now
+}
+
+// feedState is immutable but for next, which is closed when another state has
+// taken its place.
+type feedState struct {
+	change keymanager.Change
+	broken error // not nil: newer generations may go unnoticed
+	next   chan struct{}
+}
+
+func newFeed(first keymanager.Change) *feed {
+	f := &feed{}
+	f.now.Store(&feedState{change: first, next: make(chan struct{})})
+	return f
+}
+
+// newest returns the number of the newest generation known.
+func (f *feed) newest() uint64 { return f.now.Load().change.Generation }
+
+// publish takes c in if it is a newer generation, or the newest with its names
+// known at last.
+func (f *feed) publish(c keymanager.Change) {
+	f.update(func(s *feedState) bool {
+		news := c.Generation > s.change.Generation ||
+			c.Generation == s.change.Generation && c.NamesKnown && !s.change.NamesKnown
+		if news {
+			s.change = c
+		}
+		return news
+	})
+}
+
+// setBroken ends all following with err until it is called with nil.
+func (f *feed) setBroken(err error) {
+	f.update(func(s *feedState) bool { s.broken = err; return true })
+}
+
+func (f *feed) update(change func(*feedState) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	old := f.now.Load()
+	s := &feedState{change: old.change, broken: old.broken, next: make(chan struct{})}
+	if change(s) {
+		f.now.Store(s)
+		close(old.next)
+	}
+}
+
+// follow calls told with the newest generation at once and with each newer one,
+// until ctx ends, told fails or newer ones may go unnoticed. A slow follower is
+// told of the newest only.
+func (f *feed) follow(ctx context.Context, told func(keymanager.Change) error) error {
+	var last *keymanager.Change
+	for {
+		s := f.now.Load()
+		if s.broken != nil {
+			return s.broken
+		}
+		if last == nil || s.change.Generation != last.Generation || s.change.NamesKnown != last.NamesKnown {
+			if err := told(s.change); err != nil {
+				return err
+			}
+			last = &s.change
+		}
+		select {
+		case <-s.next:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	goplugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/tlsd/tlsd/framework/keymanager"
+	pb "github.com/tlsd/tlsd/framework/plugin/proto"
+	"github.com/tlsd/tlsd/logging"
+)
+
+// server speaks the contract over gRPC for a service, which Configure opens.
+type server struct {
+	pb.UnimplementedKeyManagerServer
+
+	tier keymanager.Tier
+	name string // the tier's in the log: what the front calls it
+	log  *logging.Logger
+
+	// beforeOpen is called before code of the tier runs; nil: nothing is.
+	beforeOpen func()
+
+	configured atomic.Bool             // Configure has been called
+	opened     atomic.Pointer[service] // nil until it has succeeded
+}
+
+var _ pb.KeyManagerServer = (*server)(nil)
+
+// service returns what answers, or an error that says that Configure comes
+// first.
+func (s *server) service() (*service, error) {
+	if v := s.opened.Load(); v != nil {
+		return v, nil
+	}
+	return nil, fmt.Errorf("%w: it is not configured", ErrUnavailable)
+}
+
+// Describe may be asked at any time. What the tier can do beyond the SDK's part
+// is known when it is open.
+func (s *server) Describe(_ context.Context, req *pb.DescribeRequest) (*pb.DescribeResponse, error) {
+	if !slices.Contains(req.GetContractVersions(), ContractVersion) {
+		return nil, toStatus(fmt.Errorf("describe: the front speaks contract versions %v, this key manager %d", req.GetContractVersions(), ContractVersion))
+	}
+	d := &pb.DescribeResponse{
+		Name:            s.tier.Name,
+		Version:         version(),
+		ContractVersion: ContractVersion,
+		Watches:         true,
+		Trusts:          true,
+	}
+	if v := s.opened.Load(); v != nil {
+		_, d.Lists = v.km.(keymanager.Lister)
+		_, d.Reloads = v.km.(keymanager.Reloader)
+	}
+	return d, nil
+}
+
+// Configure opens the tier. It is accepted once, whatever comes of it: other
+// keystores or settings mean another process.
+func (s *server) Configure(ctx context.Context, req *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
+	if !s.configured.CompareAndSwap(false, true) {
+		return nil, toStatus(fmt.Errorf("configure: %w: it is configured already", ErrNotAllowed))
+	}
+	if err := s.log.SetLevels(req.GetLogLevels()); err != nil {
+		return nil, toStatus(fmt.Errorf("configure: %w", err))
+	}
+	if s.beforeOpen != nil {
+		s.beforeOpen()
+	}
+	v, err := openService(ctx, s.tier, withLog(envFromProto(req), s.name, s.log.Zap()))
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	s.opened.Store(v)
+	return &pb.ConfigureResponse{Generation: v.feed.newest()}, nil
+}
+
+func (s *server) Select(ctx context.Context, req *pb.SelectRequest) (*pb.SelectResponse, error) {
+	v, err := s.service()
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	c, err := v.Select(ctx, helloFromProto(req))
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return credentialToProto(c, v.feed.newest()), nil
+}
+
+func (s *server) Sign(ctx context.Context, req *pb.SignRequest) (*pb.SignResponse, error) {
+	v, err := s.service()
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	what, id := signFromProto(req)
+	sig, err := v.sign(ctx, keyRef{
+		id: id, builder: int(req.GetBuilder()), alias: req.GetAlias(), generation: req.GetGeneration(),
+	}, what)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &pb.SignResponse{Signature: sig, NewestGeneration: v.feed.newest()}, nil
+}
+
+func (s *server) Watch(_ *pb.WatchRequest, stream grpc.ServerStreamingServer[pb.Change]) error {
+	v, err := s.service()
+	if err != nil {
+		return toStatus(err)
+	}
+	return toStatus(v.feed.follow(stream.Context(), func(c keymanager.Change) error {
+		return stream.Send(changeToProto(c))
+	}))
+}
+
+func (s *server) List(ctx context.Context, _ *pb.ListRequest) (*pb.ListResponse, error) {
+	v, err := s.service()
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	entries, generation, err := v.list(ctx)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	resp := &pb.ListResponse{Generation: generation}
+	for _, e := range entries {
+		m, err := entryToProto(e)
+		if err != nil {
+			return nil, toStatus(err)
+		}
+		resp.Entries = append(resp.Entries, m)
+	}
+	return resp, nil
+}
+
+func (s *server) Trust(ctx context.Context, req *pb.TrustRequest) (*pb.TrustResponse, error) {
+	v, err := s.service()
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	ders, warnings, err := v.trust(ctx, req.GetPath(), req.GetType(), passwordFromProto(req.GetPassword()))
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &pb.TrustResponse{Certificates: ders, Warnings: warnings}, nil
+}
+
+func (s *server) Reload(ctx context.Context, _ *pb.ReloadRequest) (*pb.ReloadResponse, error) {
+	v, err := s.service()
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	generation, changed, err := v.reload(ctx)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &pb.ReloadResponse{Generation: generation, Changed: changed}, nil
+}
+
+func (s *server) SetLogLevel(_ context.Context, req *pb.SetLogLevelRequest) (*pb.SetLogLevelResponse, error) {
+	if err := s.log.SetLevels(req.GetLevels()); err != nil {
+		return nil, toStatus(err)
+	}
+	return &pb.SetLogLevelResponse{}, nil
+}
+
+// Health answers if the process does, before Configure too.
+func (s *server) Health(context.Context, *pb.HealthRequest) (*pb.HealthResponse, error) {
+	v := s.opened.Load()
+	if v == nil {
+		return &pb.HealthResponse{}, nil
+	}
+	return &pb.HealthResponse{Generation: v.feed.newest()}, nil
+}
+
+// servedPlugin is the server as go-plugin takes it.
+type servedPlugin struct {
+	goplugin.NetRPCUnsupportedPlugin
+	server *server
+}
+
+func (p *servedPlugin) GRPCServer(_ *goplugin.GRPCBroker, g *grpc.Server) error {
+	pb.RegisterKeyManagerServer(g, p.server)
+	return nil
+}
+
+func (*servedPlugin) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, errors.New("this is the key process's side")
+}
