@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -70,10 +71,13 @@ func credentialToProto(c *keymanager.Credential, newest uint64) *pb.SelectRespon
 	}
 }
 
+// parseLeaf returns a certificate and the id of its key.
+type parseLeaf func(der []byte) (*x509.Certificate, keymanager.KeyID, error)
+
 // credentialFromProto returns what was selected, without its Key, and the key
 // id. It fails where the leaf doesn't parse or isn't that key's.
-func credentialFromProto(m *pb.SelectResponse) (*keymanager.Credential, keymanager.KeyID, error) {
-	leaf, id, err := checkLeaf(m.GetChain(), m.GetKeyId())
+func credentialFromProto(m *pb.SelectResponse, parse parseLeaf) (*keymanager.Credential, keymanager.KeyID, error) {
+	leaf, id, err := checkLeaf(m.GetChain(), m.GetKeyId(), parse)
 	if err != nil {
 		return nil, id, fmt.Errorf("credential %q of builder %d: %w", m.GetAlias(), m.GetBuilder(), err)
 	}
@@ -90,15 +94,14 @@ func credentialFromProto(m *pb.SelectResponse) (*keymanager.Credential, keymanag
 }
 
 // checkLeaf parses the first certificate of chain and compares its key id.
-func checkLeaf(chain [][]byte, keyID []byte) (*x509.Certificate, keymanager.KeyID, error) {
+func checkLeaf(chain [][]byte, keyID []byte, parse parseLeaf) (*x509.Certificate, keymanager.KeyID, error) {
 	if len(chain) == 0 {
 		return nil, keymanager.KeyID{}, errors.New("no certificate")
 	}
-	leaf, err := x509.ParseCertificate(chain[0])
+	leaf, id, err := parse(chain[0])
 	if err != nil {
 		return nil, keymanager.KeyID{}, err
 	}
-	id := keymanager.KeyIDOf(leaf)
 	if string(keyID) != string(id[:]) {
 		return nil, id, errors.New("key id is not that of the leaf certificate")
 	}
@@ -131,22 +134,17 @@ func unixNanos(t time.Time) int64 {
 	return time.Unix(s, int64(t.Nanosecond())).UnixNano()
 }
 
-// signToProto asks for a signature by the key id. The credential tells the log
-// of the key process what the front thinks that it uses; it may be nil.
-func signToProto(id keymanager.KeyID, r *keymanager.SignRequest, c *keymanager.Credential) *pb.SignRequest {
-	m := &pb.SignRequest{
+// signToProto asks for a signature by the key id. It keeps nothing of r.
+func signToProto(id keymanager.KeyID, r *keymanager.SignRequest) *pb.SignRequest {
+	return &pb.SignRequest{
 		KeyId:    id[:],
 		Scheme:   uint32(r.Scheme),
 		Purpose:  pb.SignRequest_Purpose(r.Purpose),
-		Message:  r.Message,
+		Message:  bytes.Clone(r.Message),
 		Listener: r.Listener,
 		ConnId:   r.ConnID,
 		Peer:     r.Peer,
 	}
-	if c != nil {
-		m.Builder, m.Alias, m.Generation = int32(c.Builder), c.Alias, c.Generation
-	}
-	return m
 }
 
 // signFromProto returns the request and the id of the key that it is for. An id
@@ -211,7 +209,7 @@ func entryToProto(e keymanager.Entry) (*pb.Entry, error) {
 
 // entryFromProto returns an entry without its Key, and, where it is usable, the
 // parsed leaf and the key id.
-func entryFromProto(m *pb.Entry) (keymanager.Entry, *x509.Certificate, keymanager.KeyID, error) {
+func entryFromProto(m *pb.Entry, parse parseLeaf) (keymanager.Entry, *x509.Certificate, keymanager.KeyID, error) {
 	e := keymanager.Entry{
 		Builder: int(m.GetBuilder()),
 		Alias:   m.GetAlias(),
@@ -224,7 +222,7 @@ func entryFromProto(m *pb.Entry) (keymanager.Entry, *x509.Certificate, keymanage
 	if !e.Usable {
 		return e, nil, keymanager.KeyID{}, nil
 	}
-	leaf, id, err := checkLeaf(m.GetChain(), m.GetKeyId())
+	leaf, id, err := checkLeaf(m.GetChain(), m.GetKeyId(), parse)
 	if err != nil {
 		return e, nil, id, fmt.Errorf("entry %q of builder %d: %w", e.Alias, e.Builder, err)
 	}

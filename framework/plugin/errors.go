@@ -26,6 +26,9 @@ var (
 	// ErrUnsupported is returned when a key manager doesn't implement an
 	// optional part of the contract.
 	ErrUnsupported = errors.New("not supported by this key manager")
+	// ErrRunDir is returned when there is no directory for the socket of the
+	// key process.
+	ErrRunDir = errors.New("no usable run directory")
 	// ErrClosed is returned by calls after Close.
 	ErrClosed = errors.New("key manager is closed")
 )
@@ -79,7 +82,7 @@ func fromStatus(err error) error {
 	if !ok {
 		return err
 	}
-	remote := &remoteError{text: clean(s.Message(), maxErrorText)}
+	remote := &remoteError{text: cleanLines(s.Message(), maxErrorText)}
 	for _, w := range wireErrors() {
 		if s.Code() == w.code {
 			remote.meaning = w.err

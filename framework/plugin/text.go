@@ -4,52 +4,26 @@
 package plugin
 
 import (
-	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/tlsd/tlsd/logging"
 )
 
-// clean makes text that another process wrote fit for a log line or a terminal:
-// control characters, line ends, characters that turn the writing direction and
-// bytes that are no UTF-8 are shown as escapes, and what exceeds limit bytes of
-// the input is cut off, which "…" shows.
+// clean makes text that another process wrote fit for an error or a terminal:
+// what doesn't print is escaped, and what exceeds limit bytes is cut off, which
+// "…" shows.
 func clean(s string, limit int) string {
-	cut := len(s) > limit
-	if cut {
-		s = s[:limit]
+	if len(s) <= limit {
+		return logging.Printable(s)
 	}
-	if !cut && isClean(s) {
-		return s
-	}
-	var b strings.Builder
-	for i, r := range s {
-		switch {
-		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case isHarmless(r):
-			b.WriteRune(r)
-		case r <= 0xff:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	if cut {
-		b.WriteString("…")
-	}
-	return b.String()
+	return logging.Printable(strings.ToValidUTF8(s[:limit], "")) + "…"
 }
 
-func isClean(s string) bool {
-	for i, r := range s {
-		if !isHarmless(r) || r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD") {
-			return false
-		}
+// cleanLines is clean for text whose line ends are to stay.
+func cleanLines(s string, limit int) string {
+	lines := strings.Split(s[:min(len(s), limit)], "\n")
+	for i, l := range lines {
+		lines[i] = clean(l, limit)
 	}
-	return true
+	return strings.Join(lines, "\n")
 }
-
-// isHarmless admits what prints; it excludes unicode.Cc and, with Cf, the
-// bidirectional overrides.
-func isHarmless(r rune) bool { return r == utf8.RuneError || unicode.IsPrint(r) }

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+)
+
+// retryPause is how long a call waits before it is made again.
+const retryPause = 20 * time.Millisecond
+
+// call makes a call to the key process. Where that is not there, ends during
+// the call, or asks to be tried again, the call is made to it or its successor
+// again, for h.wait at most and as long as ctx lasts; rpc gets this bound as
+// waiting. Each call of the contract may be made twice.
+func call[T any](ctx context.Context, h *Host, rpc func(waiting context.Context, p *process) (T, error)) (T, error) {
+	waiting, cancel := context.WithTimeout(ctx, h.wait)
+	defer cancel()
+	for {
+		v, err := callOnce(waiting, h, rpc)
+		if !errors.Is(err, ErrUnavailable) || h.ctx.Err() != nil {
+			return v, err
+		}
+		select {
+		case <-waiting.Done():
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			}
+			return v, err
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+func callOnce[T any](waiting context.Context, h *Host, rpc func(context.Context, *process) (T, error)) (T, error) {
+	p, err := h.ready(waiting)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	v, err := rpc(waiting, p)
+	return v, p.meaning(err)
+}
+
+// meaning is fromStatus for calls to p: what gRPC calls cancelled, because the
+// process has ended and its connection was closed, is no wish of the caller's.
+func (p *process) meaning(err error) error {
+	err = fromStatus(err)
+	if errors.Is(err, context.Canceled) && p.ctx.Err() != nil {
+		return fmt.Errorf("%w: it ended during the call", ErrUnavailable)
+	}
+	return err
+}
+
+// gated makes a call of p through g. It returns when ctx ends, but the call
+// keeps its slot until the process has ended it: a process that hangs is not
+// given more and more.
+func gated[T any](ctx, waiting context.Context, p *process, g *gate, rpc func(context.Context) (T, error)) (T, error) {
+	var none T
+	if err := g.enter(waiting, p.child.exited); err != nil {
+		return none, err
+	}
+	type result struct {
+		v   T
+		err error
+	}
+	ended := make(chan result, 1)
+	go func() {
+		defer g.leave()
+		v, err := rpc(p.ctx)
+		ended <- result{v, err}
+	}()
+	select {
+	case r := <-ended:
+		return r.v, p.meaning(r.err)
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
+// large admits answers to anything but Select and Sign.
+func large() grpc.CallOption { return grpc.MaxCallRecvMsgSize(maxLarge) }

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import "sync"
+
+// newest is the newest generation that was heard of, from whatever reply.
+type newest struct {
+	mu     sync.Mutex // guards what follows
+	number uint64
+	cause  string
+	raised chan struct{} // closed and made anew with each raise
+}
+
+func (n *newest) init() { n.raised = make(chan struct{}) }
+
+func (n *newest) get() uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.number
+}
+
+// raise tells of a generation, old ones too.
+func (n *newest) raise(number uint64, cause string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if number <= n.number {
+		return
+	}
+	n.number, n.cause = number, cause
+	close(n.raised)
+	n.raised = make(chan struct{})
+}
+
+// read returns the newest generation, why it began, and a channel that is closed
+// when there is a newer one.
+func (n *newest) read() (number uint64, cause string, raised <-chan struct{}) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.number, n.cause, n.raised
+}

@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	goplugin "github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	pb "github.com/tlsd/tlsd/framework/plugin/proto"
+)
+
+const (
+	startTimeout = 10 * time.Second // until a process answers Describe
+	stopGrace    = 3 * time.Second  // for a process to end by itself
+	killGrace    = 3 * time.Second  // for the kernel to end it
+	maxSmall     = 1 << 20          // bytes of an answer to Select or Sign
+	maxLarge     = 64 << 20         // bytes of any other answer
+)
+
+// launch is what each start of one key process has in common.
+type launch struct {
+	cmd    Command
+	exe    *executable
+	files  *descriptors
+	runDir string
+	log    *zap.Logger
+}
+
+// process is one running key process, configured or not.
+type process struct {
+	child   *child
+	client  *goplugin.Client
+	api     pb.KeyManagerClient
+	about   *pb.DescribeResponse
+	dir     string
+	ctx     context.Context // ends with the process
+	selects *gate
+	signs   *gate
+	leaves  *leafCache
+	since   time.Time
+	log     *zap.Logger
+}
+
+// start starts a key process and asks it what it is. On error nothing is left.
+func (l *launch) start(ctx context.Context) (*process, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := l.exe.verify(); err != nil {
+		return nil, fmt.Errorf("plugin %q: %w", l.exe.path, err)
+	}
+	dir, err := makeRunDir(l.runDir)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{
+		child: newChild(ctx, l.exe, l.command(dir), newOutput(l.log, l.cmd.Tier)), dir: dir,
+		selects: newGate(), signs: newGate(), leaves: newLeafCache(), since: time.Now(), log: l.log,
+	}
+	p.client = goplugin.NewClient(p.clientConfig())
+	if err := p.connect(ctx); err != nil {
+		if ctx.Err() != nil {
+			err = p.child.late()
+		}
+		p.stop()
+		return nil, err
+	}
+	return p, nil
+}
+
+// command returns the command line, environment and descriptors of a start with
+// the run directory dir. What go-plugin wants in the environment comes later.
+func (l *launch) command(dir string) *exec.Cmd {
+	cmd := &exec.Cmd{
+		Path:       l.exe.path,
+		Args:       append([]string{"tlsd-keymanager-" + l.cmd.Tier}, l.cmd.Args...),
+		Env:        childEnv(os.Getenv, l.cmd.Tier, dir),
+		ExtraFiles: l.files.extraFiles(make([]*os.File, firstFreeFD(l.exe)-3)...),
+	}
+	if l.exe.file != nil {
+		cmd.Path = pinnedPath(executableFD, l.exe.path)
+		cmd.ExtraFiles[executableFD-3] = l.exe.file
+	}
+	return cmd
+}
+
+// executableFD is the descriptor of an external executable in the child, which
+// an interpreter opens where the executable is a script.
+const executableFD = lifeLineFD + 1
+
+// firstFreeFD is the lowest descriptor that is free for files of the Spec.
+func firstFreeFD(exe *executable) int {
+	if exe.file == nil {
+		return lifeLineFD + 1
+	}
+	return executableFD + 1
+}
+
+// childEnv is all that a key process gets of our environment: secrets must not
+// be there, and what is not needed may hold some.
+func childEnv(getenv func(string) string, tier, dir string) []string {
+	env := []string{childMarker + "=" + tier, "TMPDIR=" + dir}
+	for _, name := range []string{"PATH", "LANG", "TZ", "HOME"} {
+		if v := getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+func (p *process) clientConfig() *goplugin.ClientConfig {
+	return &goplugin.ClientConfig{
+		HandshakeConfig:  handshake(),
+		VersionedPlugins: map[int]goplugin.PluginSet{ContractVersion: {pluginName: connOnly{}}},
+		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
+		AutoMTLS:         true,
+		SkipHostEnv:      true,
+		StartTimeout:     startTimeout,
+		Logger:           pluginLogger(p.log),
+		SyncStdout:       p.child.output.stream("stdout"),
+		SyncStderr:       p.child.output.stream("stderr"),
+		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: p.dir},
+		GRPCDialOptions:  []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxSmall), grpc.MaxCallSendMsgSize(maxLarge))},
+		RunnerFunc:       p.runner,
+	}
+}
+
+// runner gives the child the rest of its environment. Its socket goes straight
+// into our run directory: a directory made by go-plugin depends on the umask.
+func (p *process) runner(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runner, error) {
+	p.child.cmd.Env = slices.Concat(p.child.cmd.Env, spec.Env, []string{goplugin.EnvUnixSocketDir + "=" + p.dir})
+	return p.child, nil
+}
+
+// connect starts the process and asks it what it is.
+func (p *process) connect(ctx context.Context) error {
+	conn, err := p.dial(ctx)
+	if err != nil {
+		return err
+	}
+	p.api = pb.NewKeyManagerClient(conn)
+	p.about, err = p.api.Describe(ctx, &pb.DescribeRequest{ContractVersions: []uint32{ContractVersion}})
+	if err != nil {
+		return fmt.Errorf("%s does not say what it is: %w", p.child.subject(), p.cause(err))
+	}
+	if v := p.about.GetContractVersion(); v != ContractVersion {
+		return fmt.Errorf("%s speaks version %d of the contract, this program version %d", p.child.subject(), v, ContractVersion)
+	}
+	return nil
+}
+
+// dial has go-plugin start the process and connect to it. go-plugin knows no
+// deadline once the process has printed its handshake, so that the process is
+// killed if ctx ends first.
+func (p *process) dial(ctx context.Context) (*grpc.ClientConn, error) {
+	release := context.AfterFunc(ctx, p.child.kill)
+	defer release()
+	client, err := p.client.Client()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := client.Dispense(pluginName)
+	if err != nil {
+		return nil, err
+	}
+	conn := raw.(dispensed)
+	p.ctx = conn.ctx
+	return conn.ClientConn, nil
+}
+
+// cause says why a call failed: by the end of the process, if that is why.
+func (p *process) cause(err error) error {
+	err = fromStatus(err)
+	if !errors.Is(err, ErrUnavailable) {
+		return err
+	}
+	select {
+	case <-p.child.exited:
+		return fmt.Errorf("%w: it ended with %s", ErrUnavailable, p.child.status())
+	case <-time.After(pipeGrace):
+		return err
+	}
+}
+
+// gone reports whether the process has ended.
+func (p *process) gone() bool {
+	select {
+	case <-p.child.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// stop ends the process, by asking it first, and removes what it had. It takes
+// stopGrace and killGrace at most; go-plugin's Kill alone has no bound.
+func (p *process) stop() {
+	killed := make(chan struct{})
+	go func() {
+		p.client.Kill()
+		close(killed)
+	}()
+	select {
+	case <-killed:
+	case <-time.After(stopGrace):
+	}
+	p.child.kill()
+	if p.child.number() != 0 {
+		select {
+		case <-p.child.done:
+		case <-time.After(killGrace):
+			p.log.Error("key process can't be killed", zap.Int("pid", p.child.number()))
+		}
+	}
+	select {
+	case <-killed:
+	case <-time.After(killGrace):
+	}
+	if err := os.RemoveAll(p.dir); err != nil {
+		p.log.Warn("run directory not removed", zap.Error(err))
+	}
+}
+
+// connOnly is the plugin as go-plugin wants it: no more than a connection.
+type connOnly struct {
+	goplugin.NetRPCUnsupportedPlugin
+}
+
+var _ goplugin.GRPCPlugin = connOnly{}
+
+type dispensed struct {
+	*grpc.ClientConn
+	ctx context.Context
+}
+
+// GRPCClient returns the connection and the context that ends with the process.
+func (connOnly) GRPCClient(ctx context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	return dispensed{conn, ctx}, nil
+}
+
+// GRPCServer is the child's side and has no place here.
+func (connOnly) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error { return errors.ErrUnsupported }

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"crypto"
+	"errors"
+	"slices"
+
+	"github.com/tlsd/tlsd/framework/keymanager"
+	pb "github.com/tlsd/tlsd/framework/plugin/proto"
+)
+
+// Select asks the key process for a credential. Its Key signs in the key
+// process, whichever one runs by then.
+func (h *Host) Select(ctx context.Context, hello *keymanager.Hello) (*keymanager.Credential, error) {
+	req := helloToProto(hello)
+	// The call may outlast ours, and hello is the caller's.
+	req.Alpn, req.Issuers = slices.Clone(req.Alpn), slices.Clone(req.Issuers)
+	return h.choose(ctx, req)
+}
+
+func (h *Host) choose(ctx context.Context, req *pb.SelectRequest) (*keymanager.Credential, error) {
+	return call(ctx, h, func(waiting context.Context, p *process) (*keymanager.Credential, error) {
+		resp, err := gated(ctx, waiting, p, p.selects, func(ctx context.Context) (*pb.SelectResponse, error) {
+			return p.api.Select(ctx, req)
+		})
+		if err != nil {
+			return nil, err
+		}
+		h.newest.raise(max(resp.GetNewestGeneration(), resp.GetGeneration()), "selection")
+		cred, id, err := credentialFromProto(resp, p.leaves.parse)
+		if err != nil {
+			return nil, err
+		}
+		cred.Key = &remoteKey{host: h, id: id, pub: cred.Leaf.PublicKey, origin: *cred, hello: req}
+		return cred, nil
+	})
+}
+
+// remoteKey is a key that the key process holds, by its id.
+type remoteKey struct {
+	host   *Host
+	id     keymanager.KeyID
+	pub    crypto.PublicKey
+	origin keymanager.Credential // builder, alias and generation, for the log over there
+	hello  *pb.SelectRequest     // that it was selected for; nil: none
+}
+
+var _ keymanager.Key = (*remoteKey)(nil)
+
+// Public returns the public key of the leaf certificate.
+func (k *remoteKey) Public() crypto.PublicKey { return k.pub }
+
+// Sign has the key process sign. One that doesn't know the key is asked once to
+// select for the same hello again, which makes it look at its keystores, and is
+// then asked once more, if it chose the same key.
+func (k *remoteKey) Sign(ctx context.Context, req *keymanager.SignRequest) ([]byte, error) {
+	m := signToProto(k.id, req)
+	m.Builder, m.Alias, m.Generation = int32(k.origin.Builder), k.origin.Alias, k.origin.Generation
+	sig, err := k.host.sign(ctx, m)
+	if k.hello == nil || !errors.Is(err, keymanager.ErrUnknownKey) {
+		return sig, err
+	}
+	again, selectErr := k.host.choose(ctx, k.hello)
+	if selectErr != nil || again.Key.(*remoteKey).id != k.id {
+		return nil, err
+	}
+	return k.host.sign(ctx, m)
+}
+
+func (h *Host) sign(ctx context.Context, m *pb.SignRequest) ([]byte, error) {
+	return call(ctx, h, func(waiting context.Context, p *process) ([]byte, error) {
+		resp, err := gated(ctx, waiting, p, p.signs, func(ctx context.Context) (*pb.SignResponse, error) {
+			return p.api.Sign(ctx, m)
+		})
+		if err != nil {
+			return nil, err
+		}
+		h.newest.raise(resp.GetNewestGeneration(), "signature")
+		return resp.GetSignature(), nil
+	})
+}
+
+// List returns what the keystores hold. Usable entries have a Key that signs in
+// the key process.
+func (h *Host) List(ctx context.Context) ([]keymanager.Entry, error) {
+	return call(ctx, h, func(_ context.Context, p *process) ([]keymanager.Entry, error) {
+		resp, err := p.api.List(ctx, &pb.ListRequest{}, large())
+		if err != nil {
+			return nil, err
+		}
+		h.newest.raise(resp.GetGeneration(), "list")
+		entries := make([]keymanager.Entry, 0, len(resp.GetEntries()))
+		for _, m := range resp.GetEntries() {
+			e, leaf, id, err := entryFromProto(m, p.leaves.parse)
+			if err != nil {
+				return nil, err
+			}
+			if leaf != nil {
+				e.Key = &remoteKey{host: h, id: id, pub: leaf.PublicKey, origin: keymanager.Credential{
+					Builder: e.Builder, Alias: e.Alias, Generation: resp.GetGeneration(),
+				}}
+			}
+			entries = append(entries, e)
+		}
+		return entries, nil
+	})
+}
+
+// Reload has the key process read its keystores anew. On error the old state
+// stays in use.
+func (h *Host) Reload(ctx context.Context) error {
+	_, err := call(ctx, h, func(_ context.Context, p *process) (struct{}, error) {
+		resp, err := p.api.Reload(ctx, &pb.ReloadRequest{})
+		if err == nil {
+			h.newest.raise(resp.GetGeneration(), "reload")
+		}
+		return struct{}{}, err
+	})
+	return h.spelled(err)
+}
+
+// Trust has the key process read a trust store. A path or password file that is
+// a descriptor's must have been named in Spec.Files.
+func (h *Host) Trust(ctx context.Context, path, typ string, pw keymanager.PasswordRef) ([][]byte, []string, error) {
+	path, err := h.launch.files.known(path)
+	if err == nil && pw.File != "" {
+		pw.File, err = h.launch.files.known(pw.File)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	resp, err := call(ctx, h, func(_ context.Context, p *process) (*pb.TrustResponse, error) {
+		return p.api.Trust(ctx, &pb.TrustRequest{Path: path, Type: typ, Password: passwordToProto(pw)}, large())
+	})
+	if err != nil {
+		return nil, nil, h.spelled(err)
+	}
+	if len(resp.GetCertificates()) == 0 {
+		return nil, nil, errors.New("the key process returned no trusted certificate")
+	}
+	warnings := make([]string, 0, len(resp.GetWarnings()))
+	for _, w := range resp.GetWarnings() {
+		warnings = append(warnings, clean(w, maxErrorText))
+	}
+	return resp.GetCertificates(), warnings, nil
+}
