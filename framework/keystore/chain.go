@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keystore
+
+import (
+	"bytes"
+	"crypto/x509"
+	"fmt"
+
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
+)
+
+// certificate is one certificate of a store. One that Go does not parse may
+// still be a link of a chain: clients may be less strict.
+type certificate struct {
+	der             []byte
+	parsed          *x509.Certificate // nil where err is set
+	err             error
+	subject, issuer []byte // DER of the names; nil where not even they can be read
+
+	name       string // PKCS#12 attributes
+	localKeyID []byte
+	trusted    bool
+}
+
+func newCertificate(der []byte) *certificate {
+	c := &certificate{der: der}
+	if c.parsed, c.err = x509.ParseCertificate(der); c.err == nil {
+		c.subject, c.issuer = c.parsed.RawSubject, c.parsed.RawIssuer
+		return c
+	}
+	c.err = &DamagedError{Where: "certificate", Err: c.err}
+	c.subject, c.issuer = readNames(der)
+	return c
+}
+
+// readNames reads subject and issuer and nothing else (RFC 5280, 4.1).
+func readNames(der []byte) (subject, issuer []byte) {
+	s := cryptobyte.String(der)
+	var cert, tbs, sub, iss cryptobyte.String
+	version := asn1.Tag(0).Constructed().ContextSpecific()
+	if !s.ReadASN1(&cert, asn1.SEQUENCE) || !cert.ReadASN1(&tbs, asn1.SEQUENCE) ||
+		!tbs.SkipOptionalASN1(version) || !tbs.SkipASN1(asn1.INTEGER) || !tbs.SkipASN1(asn1.SEQUENCE) ||
+		!tbs.ReadASN1Element(&iss, asn1.SEQUENCE) || !tbs.SkipASN1(asn1.SEQUENCE) ||
+		!tbs.ReadASN1Element(&sub, asn1.SEQUENCE) {
+		return nil, nil
+	}
+	return sub, iss
+}
+
+// selfIssued reports whether a chain ends with c.
+func (c *certificate) selfIssued() bool { return bytes.Equal(c.subject, c.issuer) }
+
+// authority reports whether c says that it issues certificates.
+func (c *certificate) authority() bool {
+	return c.parsed != nil && c.parsed.BasicConstraintsValid && c.parsed.IsCA
+}
+
+// title names c in messages.
+func (c *certificate) title() string {
+	if c.parsed == nil {
+		return "unreadable"
+	}
+	return c.parsed.Subject.String()
+}
+
+// buildChain returns leaf and its issuers found in pool, leaf first, up to a
+// self-issued certificate or the last that is there. The notes are for people.
+func buildChain(leaf *certificate, pool []*certificate) (chain []*certificate, notes []string) {
+	chain = []*certificate{leaf}
+	top := leaf
+	for !top.selfIssued() {
+		next := issuerOf(top, chain, pool)
+		if next == nil {
+			break
+		}
+		chain = append(chain, next)
+		top = next
+	}
+	switch {
+	case len(chain) > 1 && top.selfIssued():
+		notes = append(notes, fmt.Sprintf("the chain ends with its root %q, which clients do not need", top.title()))
+	case len(chain) == 1 && !top.selfIssued() && top.parsed != nil:
+		notes = append(notes, fmt.Sprintf("the issuer %q is not in the keystore: clients that do not trust it itself will fail", top.parsed.Issuer))
+	}
+	return chain, notes
+}
+
+// issuerOf returns the issuer of c in pool, if it is there and not yet in
+// chain: of those with the right name the one whose key identifier is the one
+// that c names, never one with another; of several the one whose key verifies.
+func issuerOf(c *certificate, chain, pool []*certificate) *certificate {
+	var best []*certificate
+	exact := false
+	for _, p := range pool {
+		if len(p.subject) == 0 || !bytes.Equal(p.subject, c.issuer) || contains(chain, p) {
+			continue
+		}
+		same, differs := compareKeyIDs(c, p)
+		if differs || exact && !same {
+			continue
+		}
+		if same && !exact {
+			exact, best = true, nil
+		}
+		best = append(best, p)
+	}
+	if len(best) > 1 && c.parsed != nil {
+		for _, p := range best {
+			if p.parsed != nil && c.parsed.CheckSignatureFrom(p.parsed) == nil {
+				return p
+			}
+		}
+	}
+	if len(best) == 0 {
+		return nil
+	}
+	return best[0]
+}
+
+// compareKeyIDs compares c's authority key identifier with p's own.
+func compareKeyIDs(c, p *certificate) (same, differs bool) {
+	if c.parsed == nil || p.parsed == nil || len(c.parsed.AuthorityKeyId) == 0 || len(p.parsed.SubjectKeyId) == 0 {
+		return false, false
+	}
+	same = bytes.Equal(c.parsed.AuthorityKeyId, p.parsed.SubjectKeyId)
+	return same, !same
+}
+
+// contains compares by content: stores repeat certificates.
+func contains(chain []*certificate, c *certificate) bool {
+	for _, have := range chain {
+		if bytes.Equal(have.der, c.der) {
+			return true
+		}
+	}
+	return false
+}
+
+// noteUnrelated warns about certificates that are in no chain and not trusted.
+func (r *reader) noteUnrelated() {
+	used := make(map[string]bool)
+	for _, e := range r.Entries {
+		for _, der := range e.Chain {
+			used[string(der)] = true
+		}
+	}
+	const enough = 5
+	n := 0
+	for _, c := range r.certs {
+		if used[string(c.der)] {
+			continue
+		}
+		if n++; n <= enough {
+			r.warn("certificate %q belongs to no key and is not marked as trusted", c.title())
+		}
+	}
+	if n > enough {
+		r.warn("%d more certificates belong to no key and are not marked as trusted", n-enough)
+	}
+}

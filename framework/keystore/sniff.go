@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keystore
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
+)
+
+const (
+	jksMagic   = 0xfeedfeed
+	jceksMagic = 0xcececece
+)
+
+// recognise tells the format by content and checks it against what was asked
+// for. PKCS#12, JKS and JCEKS pass for one another, as they do in Java.
+func recognise(files []file, typ string) (Format, error) {
+	format, err := sniff(files[0].data)
+	if err != nil {
+		return "", err
+	}
+	want := Format(typ)
+	switch want {
+	case "", typeAuto:
+	case PKCS12, JKS, JCEKS, PEM:
+		if (want == PEM) != (format == PEM) {
+			return "", &FormatError{Want: want, Got: string(format), Hint: "leave the type at auto (--keystore-type, type)"}
+		}
+	default:
+		return "", fmt.Errorf("unknown keystore type %q: it is auto, pkcs12, jks, jceks or pem", typ)
+	}
+	if len(files) > 1 && format != PEM {
+		return "", &FormatError{Want: PEM, Got: string(format), Hint: "only PEM files (certificate and key) belong together as one keystore"}
+	}
+	return format, nil
+}
+
+// sniff tells the format of one file.
+func sniff(b []byte) (Format, error) {
+	if len(b) >= 4 {
+		switch binary.BigEndian.Uint32(b) {
+		case jksMagic:
+			return JKS, nil
+		case jceksMagic:
+			return JCEKS, nil
+		}
+	}
+	if b[0] == asn1TagSequence {
+		return sniffDER(b)
+	}
+	if bytes.Contains(b, []byte(pemBegin)) {
+		return sniffPEM(b)
+	}
+	return "", notAKeystore(b)
+}
+
+const asn1TagSequence = byte(asn1.SEQUENCE)
+
+func sniffDER(b []byte) (Format, error) {
+	der, _, err := toDER(b)
+	if err != nil {
+		return "", err
+	}
+	switch derKind(der) {
+	case derPKCS12:
+		return PKCS12, nil
+	case derPKCS8, derEncryptedPKCS8, derPKCS1, derSEC1, derCertificate:
+		return PEM, nil
+	case derPKCS7:
+		return "", &FormatError{Got: "PKCS#7 (certificates without a key)", Hint: "openssl pkcs7 -inform DER -print_certs writes them as PEM"}
+	}
+	return "", &FormatError{Got: "ASN.1 of another kind", Hint: "PKCS#12, JKS, JCEKS and PEM are read"}
+}
+
+func sniffPEM(b []byte) (Format, error) {
+	for _, name := range []string{"PKCS12", "PFX"} {
+		if bytes.Contains(b, []byte(pemBegin+name+"-----")) {
+			return "", &FormatError{Got: "PKCS#12 in PEM armour", Hint: "decode it: sed '/^-----/d' OLD | base64 -d > NEW"}
+		}
+	}
+	return PEM, nil
+}
+
+// notAKeystore says what b is instead, as far as that can be told.
+func notAKeystore(b []byte) error {
+	switch {
+	case isUTF16(b):
+		return &FormatError{Got: "text in UTF-16, as PowerShell writes it", Hint: "save it as ASCII or UTF-8"}
+	case isBase64(b):
+		return &FormatError{Got: "base64 text (of a Kubernetes secret?)", Hint: "decode it: base64 -d OLD > NEW"}
+	case len(b) >= 4 && binary.BigEndian.Uint32(b) <= 2:
+		return &FormatError{Got: "probably a BouncyCastle keystore (BKS or UBER)", Hint: "keytool -importkeystore with the BouncyCastle provider and -deststoretype pkcs12 converts it"}
+	}
+	return &FormatError{Got: "something else", Hint: "PKCS#12, JKS, JCEKS and PEM are read"}
+}
+
+func isUTF16(b []byte) bool {
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff", "-\x00-\x00", "\x00-\x00-"} {
+		if bytes.HasPrefix(b, []byte(mark)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isBase64 reports whether b looks like base64 of an ASN.1 or Java keystore.
+func isBase64(b []byte) bool {
+	b = bytes.TrimSpace(b)
+	if len(b) < 8 {
+		return false
+	}
+	raw := make([]byte, 6)
+	if _, err := base64.StdEncoding.Decode(raw, b[:8]); err != nil {
+		return false
+	}
+	magic := binary.BigEndian.Uint32(raw)
+	return raw[0] == asn1TagSequence && raw[1] >= 0x80 || magic == jksMagic || magic == jceksMagic
+}
+
+// kindOfDER is what a DER value holds.
+type kindOfDER int
+
+const (
+	derOther kindOfDER = iota
+	derPKCS12
+	derPKCS7
+	derPKCS8
+	derEncryptedPKCS8
+	derPKCS1
+	derSEC1
+	derCertificate
+)
+
+// derKind tells what der holds by the first two elements of its sequence.
+func derKind(der []byte) kindOfDER {
+	s := cryptobyte.String(der)
+	var seq, first, second cryptobyte.String
+	var firstTag, secondTag asn1.Tag
+	if !s.ReadASN1(&seq, asn1.SEQUENCE) || !seq.ReadAnyASN1(&first, &firstTag) || !seq.ReadAnyASN1(&second, &secondTag) {
+		return derOther
+	}
+	var oid string
+	keyVersion := firstTag == asn1.INTEGER && len(first) == 1 && first[0] <= 1
+	switch {
+	case firstTag == asn1.INTEGER && secondTag == asn1.SEQUENCE:
+		if !readOID(&second, &oid) {
+			return derOther
+		}
+		if oid == oidData || oid == oidSignedData || oid == oidEnvelopedData || oid == oidEncryptedData {
+			return derPKCS12
+		}
+		if keyVersion && seq.PeekASN1Tag(asn1.OCTET_STRING) {
+			return derPKCS8
+		}
+	case keyVersion && secondTag == asn1.INTEGER:
+		return derPKCS1
+	case keyVersion && secondTag == asn1.OCTET_STRING:
+		return derSEC1
+	case firstTag == asn1.SEQUENCE && secondTag == asn1.OCTET_STRING:
+		return derEncryptedPKCS8
+	case firstTag == asn1.SEQUENCE && secondTag == asn1.SEQUENCE:
+		return derCertificate
+	case firstTag == asn1.OBJECT_IDENTIFIER:
+		return derPKCS7
+	}
+	return derOther
+}
