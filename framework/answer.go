@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tlsd/tlsd/framework/keymanager"
+)
+
+const (
+	// verifyEach is how often signatures are verified where verifying costs
+	// more than signing: the first one with a key, and then one in so many.
+	verifyEach = 64
+	// maxKeys bounds how many keys are remembered of one generation.
+	maxKeys = 16 << 10
+)
+
+// answers checks what a key manager answers, since the front trusts none, and
+// remembers the keys that it has seen. What it remembers dies with the
+// generation: a restarted key process begins a new one, so that the first
+// signature with each of its keys is verified again.
+type answers struct{ current atomic.Pointer[epoch] }
+
+// epoch is what is known of the keys of one generation.
+type epoch struct {
+	generation uint64
+	mu         sync.RWMutex
+	keys       map[keymanager.KeyID]*keyState // guarded by mu
+}
+
+// keyState counts the uses of one key.
+type keyState struct {
+	uses atomic.Uint64
+	bad  atomic.Bool // a signature did not verify, so that each one is looked at
+}
+
+// mustVerify counts a signature and says whether it is to be verified: RSA
+// always, where it costs 3 % of signing.
+func (s *keyState) mustVerify(pub crypto.PublicKey) bool {
+	n := s.uses.Add(1)
+	if _, ok := pub.(*rsa.PublicKey); ok {
+		return true
+	}
+	return s.bad.Load() || n%verifyEach == 1
+}
+
+// at returns the epoch of the newest generation heard of, generation included.
+func (a *answers) at(generation uint64) *epoch {
+	for {
+		old := a.current.Load()
+		if old != nil && old.generation >= generation {
+			return old
+		}
+		e := &epoch{generation: generation, keys: map[keymanager.KeyID]*keyState{}}
+		if a.current.CompareAndSwap(old, e) {
+			return e
+		}
+	}
+}
+
+// check returns what crypto/tls is to work with, or why the answer to h is
+// wrong. The certificate lacks its private key, for which the state is.
+func (a *answers) check(h *keymanager.Hello, cred *keymanager.Credential) (*tls.Certificate, *keyState, error) {
+	if len(cred.Chain) == 0 || cred.Key == nil {
+		return nil, nil, errors.New("a credential without a chain or a key")
+	}
+	leaf, err := leafOf(cred)
+	if err != nil {
+		return nil, nil, fmt.Errorf("a leaf that does not parse: %w", err)
+	}
+	if pub, ok := leaf.PublicKey.(interface{ Equal(crypto.PublicKey) bool }); !ok || !pub.Equal(cred.Key.Public()) {
+		return nil, nil, errors.New("a key that is not the leaf's")
+	}
+	schemes := cred.Schemes
+	if schemes == nil {
+		schemes = allSchemes()
+	}
+	usable := func(s tls.SignatureScheme) bool {
+		return fits(s, leaf.PublicKey, h.Version) && slices.Contains(schemes, s)
+	}
+	if !slices.ContainsFunc(h.Schemes, usable) {
+		return nil, nil, fmt.Errorf("a %v key, which fits no signature scheme that the peer offered", leaf.PublicKeyAlgorithm)
+	}
+	state := a.at(cred.Generation).state(keymanager.KeyIDOf(leaf))
+	return &tls.Certificate{
+		Certificate:                  cred.Chain,
+		Leaf:                         leaf,
+		OCSPStaple:                   cred.OCSPStaple,
+		SupportedSignatureAlgorithms: schemes,
+	}, state, nil
+}
+
+// leafOf returns the leaf of cred's chain, which cred.Leaf need not be.
+func leafOf(cred *keymanager.Credential) (*x509.Certificate, error) {
+	if cred.Leaf != nil && bytes.Equal(cred.Leaf.Raw, cred.Chain[0]) {
+		return cred.Leaf, nil
+	}
+	return x509.ParseCertificate(cred.Chain[0])
+}
+
+// state returns the state of a key, which is made where there is none. When
+// too many are known all are forgotten, which costs a few verifications.
+func (e *epoch) state(id keymanager.KeyID) *keyState {
+	e.mu.RLock()
+	s := e.keys[id]
+	e.mu.RUnlock()
+	if s != nil {
+		return s
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s := e.keys[id]; s != nil {
+		return s
+	}
+	if len(e.keys) >= maxKeys {
+		clear(e.keys)
+	}
+	s = new(keyState)
+	e.keys[id] = s
+	return s
+}

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.uber.org/zap"
+)
+
+// logger returns c.Log, or one that drops everything.
+func (c *Config) logger() *zap.Logger {
+	if c.Log == nil {
+		return zap.NewNop()
+	}
+	return c.Log
+}
+
+// checkKeys finds mistakes in what a key manager is made of.
+func (c *Config) checkKeys() error {
+	var seen []string
+	for i, t := range c.Tiers {
+		if t.Name == "" || t.Open == nil {
+			return fmt.Errorf("Config.Tiers[%d]: a tier needs Name and Open", i)
+		}
+		if slices.Contains(seen, t.Name) {
+			return fmt.Errorf("Config.Tiers: %q is there twice", t.Name)
+		}
+		seen = append(seen, t.Name)
+	}
+	for i, p := range c.Plugins {
+		if p.Name == "" || p.Path == "" {
+			return fmt.Errorf("Config.Plugins[%d]: a plugin needs Name and Path", i)
+		}
+		if slices.Contains(seen, p.Name) {
+			return fmt.Errorf("plugin %q has the name of another plugin or of a built-in tier: give it a name of its own", p.Name)
+		}
+		seen = append(seen, p.Name)
+	}
+	if c.InProcess && c.Executable != "" {
+		return errors.New("Config.InProcess and Config.Executable exclude each other: set one")
+	}
+	for i, s := range c.Keystores {
+		if len(s.Paths) == 0 {
+			return fmt.Errorf("Config.Keystores[%d]: no path", i)
+		}
+	}
+	return c.checkDurations()
+}
+
+func (c *Config) checkDurations() error {
+	for name, d := range map[string]int64{
+		"PluginWait": int64(c.PluginWait), "SignTimeout": int64(c.SignTimeout),
+		"Limits.HandshakeTimeout": int64(c.Limits.HandshakeTimeout), "Drain": int64(c.Drain),
+	} {
+		if d < 0 {
+			return fmt.Errorf("Config.%s is negative: set 0 for the default, or a duration", name)
+		}
+	}
+	return nil
+}

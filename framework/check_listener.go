@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+)
+
+// defaultListen and defaultBackend are what a Listener without them has.
+const (
+	defaultListen  = "127.0.0.1:8443"
+	defaultBackend = "builtin:hello"
+	unixPrefix     = "unix:"
+)
+
+// check finds mistakes in l, which is one of a Config's. The error names the
+// field and says what to do.
+func (l *Listener) check() error {
+	if err := checkAddress(l.Listen); err != nil {
+		return err
+	}
+	if err := l.checkVersions(); err != nil {
+		return err
+	}
+	for _, id := range l.CipherSuites {
+		if err := checkSuite(id); err != nil {
+			return err
+		}
+	}
+	for _, id := range l.Groups {
+		if !slices.Contains(knownGroups(), tls.CurveID(id)) {
+			return fmt.Errorf("Groups: group %#04x is not known: use one of %v", id, knownGroups())
+		}
+	}
+	return l.checkClientAuth()
+}
+
+func checkAddress(address string) error {
+	if path, ok := strings.CutPrefix(address, unixPrefix); ok {
+		if path == "" {
+			return fmt.Errorf("Listen: %q has no path: write unix:PATH", address)
+		}
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return fmt.Errorf("Listen: %q is no address: write host:port or unix:PATH", address)
+	}
+	return nil
+}
+
+func (l *Listener) checkVersions() error {
+	for _, v := range []struct {
+		field string
+		value uint16
+	}{{"MinVersion", l.MinVersion}, {"MaxVersion", l.MaxVersion}} {
+		if v.value != 0 && v.value != tls.VersionTLS12 && v.value != tls.VersionTLS13 {
+			return fmt.Errorf("%s: %s can't be served: use TLS 1.2 or TLS 1.3", v.field, tls.VersionName(v.value))
+		}
+	}
+	if l.MaxVersion != 0 && l.MinVersion > l.MaxVersion {
+		return fmt.Errorf("MinVersion is %s and MaxVersion %s: no version is left", tls.VersionName(l.MinVersion), tls.VersionName(l.MaxVersion))
+	}
+	return nil
+}
+
+// checkSuite admits TLS 1.2 suites whose key exchange is signed for: with RSA
+// key exchange the key would have to decrypt, and keys here sign only.
+func checkSuite(id uint16) error {
+	name := tls.CipherSuiteName(id)
+	known := slices.ContainsFunc(slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()),
+		func(s *tls.CipherSuite) bool { return s.ID == id })
+	switch {
+	case !known:
+		return fmt.Errorf("CipherSuites: suite %#04x is not known: use TLS 1.2 suites that begin with TLS_ECDHE_", id)
+	case !strings.HasPrefix(name, "TLS_ECDHE_"):
+		return fmt.Errorf("CipherSuites: %s can't be chosen: use TLS 1.2 suites that begin with TLS_ECDHE_ (those of TLS 1.3 are always on)", name)
+	}
+	return nil
+}
+
+func knownGroups() []tls.CurveID {
+	return []tls.CurveID{
+		tls.X25519MLKEM768, tls.SecP256r1MLKEM768, tls.SecP384r1MLKEM1024,
+		tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521,
+	}
+}
+
+func (l *Listener) checkClientAuth() error {
+	switch l.ClientAuth {
+	case "", ClientAuthNone:
+		return nil
+	case ClientAuthOptional, ClientAuthRequire:
+		if l.ClientCA.Path == "" {
+			return fmt.Errorf("ClientAuth is %q and ClientCA names no trust store: set client_ca, or --client-ca PATH", l.ClientAuth)
+		}
+		return nil
+	}
+	return fmt.Errorf("ClientAuth: %q is not one of none, optional, require", l.ClientAuth)
+}
+
+// tlsAuth returns what crypto/tls calls a.
+func (a ClientAuth) tlsAuth() tls.ClientAuthType {
+	switch a {
+	case ClientAuthOptional:
+		return tls.VerifyClientCertIfGiven
+	case ClientAuthRequire:
+		return tls.RequireAndVerifyClientCert
+	}
+	return tls.NoClientCert
+}

@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/internal/testca"
+)
+
+// pemStore writes a PEM pair of an a.test certificate and returns it as a
+// keystore, with the root.
+func pemStore(t testing.TB, kt testca.KeyType) (keymanager.Source, *testca.Cert) {
+	t.Helper()
+	root := testca.NewRoot(t, testca.Spec{})
+	c := root.Issue(t, testca.Spec{DNS: []string{"a.test"}, Key: kt})
+	dir := t.TempDir()
+	src := keymanager.Source{Paths: []string{filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")}}
+	testca.WritePEM(t, src.Paths[0], src.Paths[1], c)
+	return src, root
+}
+
+// forgetful is the configuration of a program that embeds a tier and doesn't
+// call plugin.Main.
+func forgetful(tier string) Config {
+	t := pemTier()
+	t.Name = tier
+	return Config{Tiers: []keymanager.Tier{t}}
+}
+
+// TestForgottenMain runs in the child, too, of a test program that forgets: the
+// child's opening is refused, so that nothing more is started.
+func TestForgottenMain(t *testing.T) {
+	if childOf() != "" {
+		if _, err := Open(t.Context(), forgetful(childOf())); !errors.Is(err, errForgotMain) {
+			t.Errorf("error = %v, want %v", err, errForgotMain)
+		}
+		return
+	}
+	for _, tier := range []string{tierForgets, tierForgetTest} {
+		t.Run(tier, func(t *testing.T) {
+			k, err := Open(t.Context(), forgetful(tier))
+			if err == nil {
+				k.Close()
+				t.Fatal("a program that can't be a key process was opened")
+			}
+			if !strings.Contains(err.Error(), "plugin.Main") {
+				t.Errorf("error %q doesn't name the call", err)
+			}
+		})
+	}
+}
+
+func TestOpenErrorsSayWhatToDo(t *testing.T) {
+	tier := func(name string) keymanager.Tier {
+		return keymanager.Tier{Name: name, Open: func(context.Context, keymanager.Env) (keymanager.KeyManager, error) {
+			return nil, errors.New("not to be opened")
+		}}
+	}
+	for _, tt := range []struct {
+		name string
+		cfg  Config
+		want string
+	}{
+		{"no-key-manager", Config{}, "no key manager: set Config.Tiers"},
+		{"unknown", Config{KeyManager: "pkcs11", Tiers: []keymanager.Tier{tier("pkix"), tier("sunx509")}}, `key manager "pkcs11" is not known: there is pkix, sunx509`},
+		{"no-default", Config{Tiers: []keymanager.Tier{tier("a"), tier("b")}}, "set KeyManager to one of a, b"},
+		{"same-name", Config{Tiers: []keymanager.Tier{tier("a")}, Plugins: []Plugin{{Name: "a", Path: "/p"}}}, `plugin "a" has the name of another plugin or of a built-in tier`},
+		{"tier-twice", Config{Tiers: []keymanager.Tier{tier("a"), tier("a")}}, `"a" is there twice`},
+		{"plugin-without-path", Config{Plugins: []Plugin{{Name: "a"}}}, "a plugin needs Name and Path"},
+		{"both-ways", Config{Tiers: []keymanager.Tier{tier("a")}, InProcess: true, Executable: "/p"}, "exclude each other"},
+		{"keystore-without-path", Config{Tiers: []keymanager.Tier{tier("a")}, Keystores: []keymanager.Source{{}}}, "Config.Keystores[0]"},
+		{"negative", Config{Tiers: []keymanager.Tier{tier("a")}, Drain: -1}, "Config.Drain is negative"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := Open(t.Context(), tt.cfg); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error = %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestDefaultTier(t *testing.T) {
+	for _, tt := range []struct {
+		tiers, want string
+	}{
+		{"sunx509 pkix pkixcached", "pkixcached"},
+		{"sunx509 pkix", "pkix"},
+		{"sunx509 other", "sunx509"},
+		{"other", "other"},
+	} {
+		var c Config
+		for name := range strings.FieldsSeq(tt.tiers) {
+			c.Tiers = append(c.Tiers, keymanager.Tier{Name: name})
+		}
+		if got, err := c.pick(); err != nil || got.name != tt.want {
+			t.Errorf("of %s: %q, %v, want %q", tt.tiers, got.name, err, tt.want)
+		}
+	}
+}
+
+func TestListenerErrorsSayWhatToDo(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		l    Listener
+		want string
+	}{
+		{"address", Listener{Listen: "8443"}, `Listen: "8443" is no address: write host:port or unix:PATH`},
+		{"socket", Listener{Listen: "unix:"}, "write unix:PATH"},
+		{"old-version", Listener{MinVersion: tls.VersionTLS11}, "MinVersion: TLS 1.1 can't be served"},
+		{"no-version", Listener{MinVersion: tls.VersionTLS13, MaxVersion: tls.VersionTLS12}, "no version is left"},
+		{"rsa-key-exchange", Listener{CipherSuites: []uint16{tls.TLS_RSA_WITH_AES_128_GCM_SHA256}}, "TLS_RSA_WITH_AES_128_GCM_SHA256 can't be chosen"},
+		{"suite", Listener{CipherSuites: []uint16{1}}, "suite 0x0001 is not known"},
+		{"group", Listener{Groups: []uint16{1}}, "group 0x0001 is not known"},
+		{"client-auth", Listener{ClientAuth: "want"}, `"want" is not one of none, optional, require`},
+		{"client-ca", Listener{ClientAuth: ClientAuthRequire}, "--client-ca PATH"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.l.Listen == "" {
+				tt.l.Listen = "127.0.0.1:0"
+			}
+			_, err := NewServer(t.Context(), Config{Listeners: []Listener{tt.l}})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error = %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestKeysInChild does handshakes with keys in a child process.
+func TestKeysInChild(t *testing.T) {
+	for _, inProcess := range []bool{false, true} {
+		src, root := pemStore(t, testca.P256)
+		k, err := Open(t.Context(), Config{Tiers: []keymanager.Tier{pemTier()}, Keystores: []keymanager.Source{src}, InProcess: inProcess})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := k.Manager().Describe().Isolated; got == inProcess {
+			t.Errorf("isolated: %v", got)
+		}
+		eachVersion(t, root, func(t *testing.T, version uint16, client *tls.Config) {
+			e := shake(t, client, k.TLSConfig()).ok(t)
+			if e.served.Tier != tierPEM || e.served.Alias != "1" || e.served.Generation == 0 {
+				t.Errorf("served by %+v", e.served)
+			}
+		})
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

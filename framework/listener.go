@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tlsd/tlsd/framework/backend"
+	"github.com/tlsd/tlsd/logging"
+)
+
+// listener serves TLS on one address.
+type listener struct {
+	server  *Server
+	cfg     Listener
+	ln      net.Listener
+	log     *zap.Logger
+	route   atomic.Pointer[route] // replaced as a whole by a reload
+	tickets *tls.Config           // holds the session ticket keys, which outlive reloads
+	handed  *handed               // takes connections to web; nil for a byte backend
+	web     *http.Server          // nil for a byte backend and before start
+
+	prefix   string        // of connection ids
+	count    atomic.Uint64 // connections, for their ids
+	probes   atomic.Uint64 // connections that ended before they said a word
+	accepted onceASecond   // lines about accepting that failed
+}
+
+const (
+	minBackOff = 5 * time.Millisecond
+	maxBackOff = time.Second
+	// alertGrace is what is left of a handshake's time to send an alert in,
+	// when a call to the key process has used up all the rest.
+	alertGrace = 500 * time.Millisecond
+)
+
+// start begins to serve.
+func (l *listener) start(ctx context.Context) {
+	if l.handed != nil {
+		l.web = newWeb(ctx, l)
+		l.server.serving.Go(func() { _ = l.web.Serve(l.handed) }) // returns when handed is closed
+	}
+	l.server.accepting.Go(func() { l.accept(ctx) })
+}
+
+// finish lets requests under way come to their end, until ctx ends.
+func (l *listener) finish(ctx context.Context) {
+	if l.web != nil {
+		_ = l.web.Shutdown(ctx) // its error is that of ctx
+	}
+}
+
+// stop ends what start began; connections are closed by the Server.
+func (l *listener) stop() {
+	if l.web != nil {
+		_ = l.web.Close()
+	}
+	_ = l.route.Load().close()
+}
+
+// accept hands each connection to a goroutine until the listener is closed. A
+// failure, such as a lack of file descriptors, is waited out: what is being
+// served goes on, and its end is what makes room.
+func (l *listener) accept(ctx context.Context) {
+	backOff := minBackOff
+	for {
+		raw, err := l.ln.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			l.acceptFailed(err)
+			time.Sleep(backOff)
+			backOff = min(2*backOff, maxBackOff)
+			continue
+		}
+		backOff = minBackOff
+		c := l.admit(raw)
+		l.server.handshakes.Go(func() { l.handshake(ctx, c) })
+	}
+}
+
+func (l *listener) acceptFailed(err error) {
+	if dropped, ok := l.accepted.pass(); ok {
+		l.log.Warn("accept failed", zap.Error(err), zap.Int64("lines_dropped", dropped))
+	}
+}
+
+// admit puts a new connection on the Server's list.
+func (l *listener) admit(raw net.Conn) *conn {
+	timeout := l.server.handshakeTimeout
+	ends := time.Now().Add(timeout)
+	c := &conn{
+		Conn:     raw,
+		listener: l,
+		id:       l.prefix + strconv.FormatUint(l.count.Add(1), 36),
+		peer:     raw.RemoteAddr().String(),
+		until:    ends.Add(-min(alertGrace, timeout/4)),
+	}
+	c.shaking.Store(true)
+	_ = raw.SetDeadline(ends) // a connection that is closed already shows itself at the first read
+	l.server.conns.add(c)
+	return c
+}
+
+// handshake does the handshake of c and hands it on.
+func (l *listener) handshake(ctx context.Context, c *conn) {
+	r := l.route.Load()
+	cfg := r.tls.Clone()
+	carryServed(cfg, c, l.tickets)
+	client := tls.Server(c, cfg)
+	// The deadline of c bounds this and not ctx, which would close c at once,
+	// so that no alert could say why.
+	err := client.HandshakeContext(context.WithoutCancel(ctx))
+	c.shaking.Store(false)
+	if err != nil {
+		l.refused(c, client, err)
+		_ = client.Close()
+		return
+	}
+	_ = c.SetDeadline(time.Time{})
+	state := client.ConnectionState()
+	if state.DidResume {
+		c.served.Store(c.session.Load())
+	}
+	if e := l.log.Check(zap.DebugLevel, "connection"); e != nil {
+		e.Write(describe(c, &state)...)
+	}
+	if r.bytes == nil {
+		l.handed.put(client)
+		return
+	}
+	info := c.info()
+	info.State = state
+	l.server.serving.Go(func() {
+		defer c.Close()
+		r.bytes.Forward(backend.WithInfo(ctx, info), client)
+	})
+}
+
+// refused logs a handshake that failed. Connections that come and go without a
+// word are probes of a load balancer.
+func (l *listener) refused(c *conn, client *tls.Conn, err error) {
+	if !c.heard.Load() {
+		l.probes.Add(1)
+		l.log.Debug("connection without a hello", zap.String(logging.FieldConn, c.id), zap.String(logging.FieldPeer, c.peer))
+		return
+	}
+	if h := (tls.RecordHeaderError{}); errors.As(err, &h) && h.Conn != nil && l.web != nil {
+		answerPlaintext(h)
+	}
+	state := client.ConnectionState()
+	if e := l.log.Check(zap.DebugLevel, "handshake failed"); e != nil {
+		e.Write(append(describe(c, &state), zap.Error(err))...)
+	}
+}
+
+// describe returns the fields of a connection's log line.
+func describe(c *conn, state *tls.ConnectionState) []zap.Field {
+	fields := []zap.Field{
+		zap.String(logging.FieldConn, c.id),
+		zap.String(logging.FieldPeer, c.peer),
+		zap.String(logging.FieldServerName, state.ServerName),
+	}
+	if state.Version != 0 {
+		fields = append(fields, zap.String("version", tls.VersionName(state.Version)))
+	}
+	if state.HandshakeComplete {
+		fields = append(fields,
+			zap.String("suite", tls.CipherSuiteName(state.CipherSuite)),
+			zap.Stringer("group", state.CurveID),
+			zap.String("alpn", state.NegotiatedProtocol),
+			zap.Bool("resumed", state.DidResume))
+	}
+	if s := c.served.Load(); s != nil {
+		fields = append(fields,
+			zap.String(logging.FieldTier, s.Tier),
+			zap.Int(logging.FieldBuilder, s.Builder),
+			zap.String(logging.FieldAlias, s.Alias),
+			zap.Uint64(logging.FieldGeneration, s.Generation))
+	}
+	if len(state.PeerCertificates) > 0 {
+		fields = append(fields, zap.String("client_subject", state.PeerCertificates[0].Subject.String()))
+	}
+	return fields
+}

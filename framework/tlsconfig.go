@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/logging"
+)
+
+// TLSConfig returns a server configuration whose certificates and signatures
+// come from the key manager. It is the caller's, who may change and clone it:
+// versions, cipher suites, ClientAuth, ClientCAs, NextProtos and all the rest
+// mean what they mean in crypto/tls, and session tickets are crypto/tls's own.
+// Only GetCertificate is to stay, and versions below TLS 1.2 can't be served.
+//
+// A full handshake costs one Select and one Sign, a resumed one nothing in TLS
+// 1.3 and a Select in TLS 1.2, where crypto/tls asks for the certificate before
+// it looks at the ticket. Where a handshake's context has no deadline each of
+// the two is bounded by Config.SignTimeout.
+//
+// A client that no credential fits gets the alert handshake_failure, and
+// internal_error where the key process fails.
+func (k *Keys) TLSConfig() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: k.certificate}
+}
+
+// certificate is the GetCertificate of all server configurations.
+func (k *Keys) certificate(info *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	hs := handshakeOf(info)
+	h := helloOf(info, &hs)
+	if h.Auth == 0 {
+		k.log.Debug(logging.MsgNoCredential, append(hs.fields(),
+			zap.String(logging.FieldReason, "no version, group or cipher suite in common"))...)
+		return &tls.Certificate{}, nil
+	}
+	return k.credential(&hs, h)
+}
+
+// credential has a credential for h selected and returns it as crypto/tls
+// wants it. An empty certificate means that none fits: in the server role
+// crypto/tls then ends the handshake with alert 40 in both versions, where an
+// error means alert 80; in the client role it is what is sent.
+func (k *Keys) credential(hs *handshake, h *keymanager.Hello) (*tls.Certificate, error) {
+	ctx, cancel := hs.bounded(k.timeout)
+	defer cancel()
+	cred, err := k.manager.Select(ctx, h)
+	if errors.Is(err, keymanager.ErrNoCredential) {
+		return &tls.Certificate{}, nil
+	}
+	if err != nil {
+		k.report(&k.failures, msgSelectFailed, &keymanager.Credential{}, hs, "the key process did not answer", err)
+		return nil, fmt.Errorf("select a credential: %w", err)
+	}
+	cert, state, err := k.answers.check(h, cred)
+	if err != nil {
+		k.report(&k.lies, msgSelectFailed, cred, hs, "the key process gave a wrong answer", err)
+		return nil, fmt.Errorf("select a credential: alias %q is refused: the key process answered with %w", cred.Alias, err)
+	}
+	cert.PrivateKey = &signer{keys: k, handshake: hs, cred: cred, state: state, purpose: purposeOf(h)}
+	hs.note(k.tier, cred)
+	return cert, nil
+}
+
+// purposeOf returns what will be signed in the handshake of h.
+func purposeOf(h *keymanager.Hello) keymanager.Purpose {
+	switch {
+	case h.Role == keymanager.RoleServer && h.Version == tls.VersionTLS13:
+		return keymanager.ServerTLS13
+	case h.Role == keymanager.RoleServer:
+		return keymanager.ServerTLS12
+	case h.Version == tls.VersionTLS13:
+		return keymanager.ClientTLS13
+	}
+	return keymanager.ClientTLS12
+}
+
+// msgSelectFailed is the keymanager line of a selection that failed.
+const msgSelectFailed = "select failed"
+
+// report logs what went wrong between front and key process, as often as limit
+// lets it. A handshake that was given up is nobody's failure.
+func (k *Keys) report(limit *onceASecond, msg string, cred *keymanager.Credential, hs *handshake, reason string, err error) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	dropped, ok := limit.pass()
+	if !ok {
+		return
+	}
+	fields := hs.fields()
+	if dropped > 0 {
+		fields = append(fields, zap.Int64("lines_dropped", dropped))
+	}
+	logging.LogKey(k.log, zapcore.ErrorLevel, msg, logging.KeyEvent{
+		Builder: cred.Builder, Alias: cred.Alias, Generation: cred.Generation, Reason: reason, Err: err,
+	}, fields...)
+}

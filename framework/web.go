@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tlsd/tlsd/framework/backend"
+)
+
+// headerTimeout is how long a client may take over the header of one request,
+// and over the first one to begin with.
+const headerTimeout = time.Minute
+
+// newWeb returns the HTTP server of a listener. It is given connections whose
+// handshake is done, and asks for the handler anew for each request, so that a
+// reload reaches connections that stay open.
+func newWeb(ctx context.Context, l *listener) *http.Server {
+	return &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			l.route.Load().handler.ServeHTTP(w, r)
+		}),
+		ReadHeaderTimeout: headerTimeout,
+		MaxHeaderBytes:    backend.MaxHeaderBytes,
+		ErrorLog:          zap.NewStdLog(l.log.WithOptions(zap.IncreaseLevel(zap.DebugLevel))),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return backend.WithInfo(ConnContext(ctx, c), connOf(c).info())
+		},
+	}
+}
+
+// handed is a net.Listener whose connections are put into it.
+type handed struct {
+	conns chan net.Conn
+	addr  net.Addr
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newHanded(addr net.Addr) *handed {
+	return &handed{conns: make(chan net.Conn), addr: addr, done: make(chan struct{})}
+}
+
+// put hands c to whoever accepts, or closes it if nobody does any more.
+func (h *handed) put(c net.Conn) {
+	select {
+	case h.conns <- c:
+	case <-h.done:
+		_ = c.Close()
+	}
+}
+
+func (h *handed) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.conns:
+		return c, nil
+	case <-h.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (h *handed) Close() error {
+	h.once.Do(func() { close(h.done) })
+	return nil
+}
+
+func (h *handed) Addr() net.Addr { return h.addr }
+
+// answerPlaintext tells a client that spoke HTTP to the TLS port what is wrong,
+// as net/http's own server does.
+func answerPlaintext(e tls.RecordHeaderError) {
+	switch string(e.RecordHeader[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO", "DELET", "PATCH":
+		_, _ = io.WriteString(e.Conn, "HTTP/1.0 400 Bad Request\r\nConnection: close\r\n\r\nThis port speaks HTTPS: use https:// in the URL.\n")
+	}
+}
