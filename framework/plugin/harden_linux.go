@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
 
@@ -31,12 +32,14 @@ func harden() (failed []error) {
 }
 
 // noNewPrivileges applies to all threads, since a program could be started from
-// any. That can't be done in a program with cgo: there it applies to this thread
-// and those that it begets.
+// any. In a program with cgo only whoever starts it can see to that.
 func noNewPrivileges() error {
+	if set, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err == nil && set == 1 {
+		return nil
+	}
 	_, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0)
 	if errno == syscall.ENOTSUP {
-		return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+		return errors.New("not possible from within a program with cgo")
 	}
 	if errno != 0 {
 		return errno

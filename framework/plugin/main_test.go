@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -23,7 +24,7 @@ import (
 
 // TestMain lets the test binary be a key process for the tiers of these tests.
 func TestMain(m *testing.M) {
-	Main(testTier())
+	Main(testTier(), rowdyTier())
 	goleak.VerifyTestMain(m)
 }
 
@@ -33,6 +34,7 @@ type testSettings struct {
 	Say   string `json:"say"`   // written to standard output and error by open
 	Hide  bool   `json:"hide"`  // list returns nothing
 	Plain bool   `json:"plain"` // leave to the SDK what may be left
+	Env   bool   `json:"env"`   // write the environment's names to standard error
 }
 
 // testTier is a tier that serves PEM pairs, each builder one, the first by
@@ -49,6 +51,12 @@ func openTest(_ context.Context, env keymanager.Env) (keymanager.KeyManager, err
 		fmt.Println(m.set.Say, "by os.Stdout")
 		fmt.Fprintln(os.Stderr, m.set.Say, "by os.Stderr")
 		_, _ = os.NewFile(1, "fd 1").WriteString(m.set.Say + " by descriptor 1\n")
+	}
+	if m.set.Env {
+		for _, kv := range os.Environ() {
+			name, _, _ := strings.Cut(kv, "=")
+			fmt.Fprintln(os.Stderr, "environment has", name)
+		}
 	}
 	if err := m.Reload(context.Background()); err != nil {
 		return nil, err
