@@ -123,9 +123,15 @@ func (h *HTTP) serveFullDuplex(w http.ResponseWriter, r *http.Request) {
 // does so by itself for a body of unknown length, and must not for an empty
 // one: the flush would race with the end of the stream, and a gRPC client takes
 // a header that doesn't end the stream, followed by nothing, as a broken answer.
+//
+// A response with a trailer loses its Content-Length, because HTTP/1.1 sends a
+// trailer only after chunks.
 func streamed(res *http.Response) error {
 	if res.ContentLength > 0 {
 		res.ContentLength = -1 // the field only; the header keeps its length
+	}
+	if len(res.Trailer) > 0 {
+		res.Header.Del("Content-Length")
 	}
 	return nil
 }

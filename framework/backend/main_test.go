@@ -7,11 +7,14 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -173,3 +176,25 @@ func bothVersions(t *testing.T, f func(t *testing.T, h2 bool)) {
 	t.Run("http1", func(t *testing.T) { f(t, false) })
 	t.Run("http2", func(t *testing.T) { f(t, true) })
 }
+
+// dialRaw opens a TLS connection that speaks HTTP/1.1, closed when the test
+// ends.
+func (w world) dialRaw(t testing.TB, url string) *tls.Conn {
+	t.Helper()
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), w.clientTLS(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func writeFile(t testing.TB, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func keys(h http.Header) []string { return slices.Sorted(maps.Keys(h)) }

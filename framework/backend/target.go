@@ -84,11 +84,16 @@ func Parse(rawURL string) (Target, error) {
 
 // withoutUser returns rawURL without a user name and password that it may hold.
 func withoutUser(rawURL string) string {
-	scheme, rest, found := strings.Cut(rawURL, "//")
-	if i := strings.LastIndexByte(rest, '@'); found && i >= 0 {
-		return scheme + "//..." + rest[i:]
+	end := strings.LastIndexByte(rawURL, '@')
+	scheme, _, _ := strings.Cut(rawURL, ":")
+	if end < 0 || strings.HasSuffix(strings.ToLower(scheme), SchemeUnix) {
+		return rawURL
 	}
-	return rawURL
+	begin := 0
+	if i := strings.Index(rawURL, "//"); i >= 0 && i < end {
+		begin = i + len("//")
+	}
+	return rawURL[:begin] + "..." + rawURL[end:]
 }
 
 func parse(rawURL string) (Target, error) {
@@ -117,7 +122,7 @@ func parse(rawURL string) (Target, error) {
 	if _, err := strconv.ParseUint(rest, 10, 16); err == nil {
 		return Target{}, fmt.Errorf("no scheme, write http://%s or tcp://%s; %s", rawURL, rawURL, known)
 	}
-	return Target{}, fmt.Errorf("unknown scheme %q; %s", scheme, known)
+	return Target{}, errors.New("unknown scheme; " + known)
 }
 
 // parseTCP reads what follows the colon of a scheme that has host and port.
