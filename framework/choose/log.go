@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package choose
+
+import (
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/logging"
+)
+
+// msgInert tells of an option that can't act, or in part only.
+const msgInert = "option without effect"
+
+// explain logs one handshake completely: every candidate, its verdict, the
+// winner. With debug off it costs one comparison.
+func (c *Chooser) explain(h *keymanager.Hello, now time.Time) {
+	if c.log.Check(zapcore.DebugLevel, logging.MsgSelected) == nil {
+		return
+	}
+	about := helloFields(h)
+	verdicts := c.verdicts(h, now)
+	for i, v := range verdicts {
+		msg := logging.MsgRejected
+		if i == 0 && !v.Out {
+			msg = logging.MsgSelected
+		}
+		c.logVerdict(zapcore.DebugLevel, msg, v, about)
+	}
+	if len(verdicts) == 0 || verdicts[0].Out {
+		e := logging.KeyEvent{Builder: -1, Alias: h.Alias, Generation: c.generation, Reason: "no entry fits the hello"}
+		logging.LogKey(c.log, zapcore.DebugLevel, logging.MsgNoCredential, e, about...)
+	}
+}
+
+func (c *Chooser) logVerdict(level zapcore.Level, msg string, v Verdict, about []zap.Field) {
+	more := []zap.Field{
+		zap.Stringer(logging.FieldClass, v.Class),
+		zap.Stringer(logging.FieldScheme, v.Scheme),
+	}
+	if v.Rule != "" {
+		more = append(more, zap.String(logging.FieldRule, string(v.Rule)))
+	}
+	e := logging.KeyEvent{Builder: v.Builder, Alias: v.Alias, Generation: c.generation, Reason: v.Reason}
+	logging.LogKey(c.log, level, msg, e, append(more, about...)...)
+}
+
+func helloFields(h *keymanager.Hello) []zap.Field {
+	return []zap.Field{
+		zap.String(logging.FieldServerName, h.ServerName),
+		zap.String(logging.FieldListener, h.Listener),
+		zap.String(logging.FieldConn, h.ConnID),
+		zap.String(logging.FieldPeer, h.Peer),
+	}
+}
+
+// warnLastResort tells once for each entry and class that something is served
+// which peers should refuse. That a name is not carried is no news: strangers
+// ask for any.
+func (c *Chooser) warnLastResort(p *peer, o offer) {
+	if o.class.rank() < Expired || o.warned[o.class].Swap(true) {
+		return
+	}
+	rule, reason := p.shortfall(o)
+	v := Verdict{
+		Builder: o.Builder, Alias: o.Alias, Class: o.class, Rule: rule, Scheme: p.Schemes[p.preferred(p.usable(o.candidate))],
+		Reason: fmt.Sprintf("served as a last resort, nothing better fits: %s; renew or replace it", reason),
+	}
+	c.logVerdict(zapcore.WarnLevel, logging.MsgSelected, v, helloFields(p.Hello))
+}
+
+// logUnusable tells of an entry that its keystore takes for usable and that is
+// not; what a keystore itself finds, it has told of.
+func (c *Chooser) logUnusable(cand *candidate) {
+	if !cand.Usable {
+		return
+	}
+	e := logging.KeyEvent{Builder: cand.Builder, Alias: cand.Alias, Generation: c.generation, Reason: cand.unusable.Error()}
+	logging.LogKey(c.log, zapcore.ErrorLevel, logging.MsgNotUsable, e)
+}
+
+// warnExcluded tells of entries that constraints keep from every hello, or
+// that no hello's schemes can cover.
+func (c *Chooser) warnExcluded() {
+	now := c.now()
+	for _, cand := range c.candidates {
+		if reason := c.excluded(cand, now); reason != "" {
+			e := logging.KeyEvent{Builder: cand.Builder, Alias: cand.Alias, Generation: c.generation, Reason: reason}
+			logging.LogKey(c.log, zapcore.WarnLevel, logging.MsgNotUsable, e)
+		}
+	}
+}
+
+func (c *Chooser) excluded(cand *candidate, now time.Time) string {
+	if cand.unusable != nil {
+		return ""
+	}
+	for _, s := range cand.chain.signatures {
+		if s.schemes == 0 {
+			return fmt.Sprintf("never served: no TLS signature scheme covers %s, by which the chain is signed", s.name)
+		}
+	}
+	var reason string
+	for _, role := range roles() {
+		err := c.denies(cand, role, now)
+		if err == nil {
+			return ""
+		}
+		reason = "never served: " + err.Error()
+	}
+	return reason
+}

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package choose
+
+import (
+	"crypto/tls"
+	"slices"
+	"strings"
+
+	"github.com/tlsd/tlsd/framework/keymanager"
+)
+
+// peer is a hello in the form that candidates are held against.
+type peer struct {
+	*keymanager.Hello
+	name     serverName // server role only
+	offered  schemeSet  // that the peer can verify
+	signable schemeSet  // and that constraints let us sign by
+	issuers  []string   // client role only
+	legacy   bool       // TLS 1.2 in the server role: cipher suites and groups count
+}
+
+func newPeer(h *keymanager.Hello, denied schemeSet) peer {
+	p := peer{Hello: h, offered: setOfAll(h.Schemes)}
+	p.signable = p.offered &^ denied
+	if h.Role == keymanager.RoleClient {
+		for _, der := range h.Issuers {
+			p.issuers = append(p.issuers, canonicalName(der))
+		}
+		return p
+	}
+	p.name = parseServerName(h.ServerName)
+	p.legacy = h.Version < tls.VersionTLS13
+	return p
+}
+
+// fits returns the rule by which p can't have c, whatever else there is; empty
+// if it can. Constraints on chains are left to the caller.
+func (p *peer) fits(c *candidate) Rule {
+	switch {
+	case c.unusable != nil:
+		return RuleUnusable
+	case p.Alias != "" && !strings.EqualFold(p.Alias, c.Alias):
+		return RuleAlias
+	case p.legacy && p.Auth&c.key.auth == 0:
+		return RuleSuites
+	case p.usable(c) == 0:
+		return RuleScheme
+	case p.legacy && !p.takesGroup(c.key.group):
+		return RuleGroup
+	case p.uncovered(c) != "":
+		return RuleChain
+	case !p.takesIssuers(c):
+		return RuleIssuers
+	}
+	return ""
+}
+
+// usable returns the schemes that a handshake with p can be signed by.
+func (p *peer) usable(c *candidate) schemeSet { return c.key.usable(p.Version) & p.signable }
+
+// takesGroup reports whether p takes an EC key on the curve; 0 is no EC key. A
+// peer that names no group takes all (RFC 8422, 4).
+func (p *peer) takesGroup(curve tls.CurveID) bool {
+	return curve == 0 || len(p.Groups) == 0 || slices.Contains(p.Groups, curve)
+}
+
+// uncovered names the first signature algorithm in c's chain that p offers no
+// scheme for.
+func (p *peer) uncovered(c *candidate) string {
+	for _, s := range c.chain.signatures {
+		if s.schemes&p.offered == 0 {
+			return s.name
+		}
+	}
+	return ""
+}
+
+// takesIssuers reports whether a certificate of c's chain is issued by one of
+// the names that p asks for, if it asks.
+func (p *peer) takesIssuers(c *candidate) bool {
+	return len(p.issuers) == 0 ||
+		slices.ContainsFunc(c.chain.issuers, func(n string) bool { return slices.Contains(p.issuers, n) })
+}
+
+// preferred returns the index in p's list of the first scheme that is in set,
+// or -1.
+func (p *peer) preferred(set schemeSet) int {
+	return slices.IndexFunc(p.Schemes, func(s tls.SignatureScheme) bool { return setOf(s)&set != 0 })
+}
