@@ -19,8 +19,8 @@ import (
 // keystore, with the root.
 func pemStore(t testing.TB, kt testca.KeyType) (keymanager.Source, *testca.Cert) {
 	t.Helper()
-	root := testca.NewRoot(t, testca.Spec{})
-	c := root.Issue(t, testca.Spec{DNS: []string{"a.test"}, Key: kt})
+	root := testca.NewRoot(t, testca.Spec{Name: "root"})
+	c := root.Issue(t, testca.Spec{Name: "a.test", DNS: []string{"a.test"}, Key: kt})
 	dir := t.TempDir()
 	src := keymanager.Source{Paths: []string{filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")}}
 	testca.WritePEM(t, src.Paths[0], src.Paths[1], c)

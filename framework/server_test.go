@@ -43,6 +43,15 @@ func serve(t testing.TB, cfg Config) *running {
 
 func serveFake(t testing.TB, cfg Config, f *fake, root *testca.Cert) *running {
 	t.Helper()
+	k, _ := f.keys(t)
+	r := serveKeys(t, cfg, k)
+	r.fake, r.root = f, root
+	return r
+}
+
+// serveKeys runs a Server of cfg, which closes k.
+func serveKeys(t testing.TB, cfg Config, k *Keys) *running {
+	t.Helper()
 	for i := range cfg.Listeners {
 		if cfg.Listeners[i].Listen == "" {
 			cfg.Listeners[i].Listen = "127.0.0.1:0"
@@ -52,7 +61,6 @@ func serveFake(t testing.TB, cfg Config, f *fake, root *testca.Cert) *running {
 	if err := cfg.checkListeners(); err != nil {
 		t.Fatal(err)
 	}
-	k, _ := f.keys(t)
 	s, err := newServer(t.Context(), cfg, k)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +68,7 @@ func serveFake(t testing.TB, cfg Config, f *fake, root *testca.Cert) *running {
 	ctx, cancel := context.WithCancel(context.Background())
 	result := make(chan error, 1)
 	go func() { result <- s.Run(ctx) }()
-	r := &running{Server: s, root: root, fake: f}
+	r := &running{Server: s}
 	r.wait = func() error {
 		err := <-result
 		result <- err
@@ -71,7 +79,7 @@ func serveFake(t testing.TB, cfg Config, f *fake, root *testca.Cert) *running {
 		return r.wait()
 	}
 	t.Cleanup(func() {
-		if err := r.end(); err != nil && f.err == nil {
+		if err := r.end(); err != nil && !errors.As(err, new(*LostError)) {
 			t.Errorf("Run: %v", err)
 		}
 	})
@@ -114,7 +122,8 @@ func echo(t testing.TB) string {
 			}
 			go func() {
 				defer c.Close()
-				_, _ = io.Copy(c, c)
+				// Not spliced: pipes for that are kept, which looks like a leak.
+				_, _ = io.Copy(struct{ io.Writer }{c}, struct{ io.Reader }{c})
 			}()
 		}
 	}()

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"testing"
+
+	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/internal/testca"
+)
+
+// demanding returns a server configuration that wants a certificate of root's.
+func demanding(t testing.TB, root *testca.Cert) *tls.Config {
+	t.Helper()
+	c := root.Issue(t, testca.Spec{DNS: []string{"a.test"}})
+	return &tls.Config{
+		Certificates: []tls.Certificate{{Certificate: c.Chain(), PrivateKey: c.Key}},
+		ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: root.Pool(),
+	}
+}
+
+func TestClientCertificateIsChosenAndSignedFor(t *testing.T) {
+	for _, kt := range []testca.KeyType{testca.RSA2048, testca.P256, testca.P384, testca.P521, testca.Ed25519} {
+		t.Run(string(kt), func(t *testing.T) {
+			root := testca.NewRoot(t, testca.Spec{})
+			mine := root.Issue(t, testca.Spec{Name: string(kt), Key: kt, EKU: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+			f := &fake{certs: []*testca.Cert{mine}}
+			k, _ := f.keys(t)
+			want := map[uint16]keymanager.Purpose{tls.VersionTLS12: keymanager.ClientTLS12, tls.VersionTLS13: keymanager.ClientTLS13}
+			eachVersion(t, root, func(t *testing.T, version uint16, client *tls.Config) {
+				own := k.ClientConfig()
+				own.RootCAs, own.ServerName, own.MaxVersion = client.RootCAs, client.ServerName, version
+				e := shake(t, own, demanding(t, root)).ok(t)
+				if got := e.server.PeerCertificates[0].Subject.CommonName; got != string(kt) {
+					t.Errorf("the server saw %q", got)
+				}
+				h := f.hello.Load()
+				if h.Role != keymanager.RoleClient || h.Version != version || len(h.Issuers) != 1 {
+					t.Errorf("hello = %+v", h)
+				}
+				if got := f.request.Load().Purpose; got != want[version] {
+					t.Errorf("purpose %v, want %v", got, want[version])
+				}
+			})
+		})
+	}
+}
+
+func TestNoClientCertificateFits(t *testing.T) {
+	f, root := fakeOf(t)
+	k, _ := f.keys(t)
+	c := k.ClientConfig()
+	c.RootCAs, c.ServerName = root.Pool(), "a.test"
+	shake(t, c, demanding(t, root)).alert(t, "certificate required")
+	server := demanding(t, root)
+	server.ClientAuth = tls.VerifyClientCertIfGiven
+	shake(t, c, server).ok(t)
+}
