@@ -82,7 +82,7 @@ func NewUnchecked(generation uint64, entries []keymanager.Entry, env keymanager.
 	if err != nil {
 		return nil, err
 	}
-	if env.Options.DefaultAlias != "" && generation == env.FirstGeneration {
+	if env.Options.DefaultAlias != "" && firstView(generation, env) {
 		c.log.Warn(msgInert, zap.String(logging.FieldReason, "default_alias: server names are not looked at"))
 	}
 	return c, nil
@@ -98,7 +98,7 @@ func newChooser(generation uint64, entries []keymanager.Entry, env keymanager.En
 		now: env.Time, log: env.Logger(),
 	}
 	c.inspect(entries)
-	if generation == env.FirstGeneration {
+	if firstView(generation, env) {
 		for _, w := range constraints.Warnings() {
 			c.log.Warn(msgInert, zap.String(logging.FieldReason, w))
 		}
@@ -112,6 +112,12 @@ func newChooser(generation uint64, entries []keymanager.Entry, env keymanager.En
 		}
 	}
 	return c, nil
+}
+
+// firstView tells the view that a key manager opens with from those that come
+// after it, for what an operator is to be told once.
+func firstView(generation uint64, env keymanager.Env) bool {
+	return generation <= max(env.FirstGeneration, 1)
 }
 
 // inspect makes candidates of entries.

@@ -150,9 +150,9 @@ func TestEntriesThatNoHelloCanHaveAreToldOf(t *testing.T) {
 
 func TestOptionsWithoutEffectAreToldOfOnce(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	env := keymanager.Env{Log: zap.New(core), FirstGeneration: 7, Options: keymanager.Options{DefaultAlias: "a"}}
+	env := keymanager.Env{Log: zap.New(core), Options: keymanager.Options{DefaultAlias: "a"}}
 	e := []keymanager.Entry{entry("a", testca.SelfSigned(t, testca.Spec{}))}
-	for _, generation := range []uint64{7, 8} {
+	for _, generation := range []uint64{1, 2} {
 		if _, err := NewUnchecked(generation, e, env); err != nil {
 			t.Fatal(err)
 		}
