@@ -22,7 +22,6 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-	"golang.org/x/term"
 )
 
 // Formats of lines.
@@ -115,7 +114,13 @@ func newEncoder(format string, out io.Writer) (zapcore.Encoder, error) {
 	return nil, fmt.Errorf("log format %q: unknown; known are %s and %s", format, FormatJSON, FormatConsole)
 }
 
+// isTerminal takes every character device for one; on the others, such as
+// /dev/null, nobody minds the format.
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(interface{ Fd() uintptr })
-	return ok && term.IsTerminal(int(f.Fd()))
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/framework/keystore"
 	"github.com/tlsd/tlsd/logging"
 )
 
@@ -23,10 +24,11 @@ import (
 // handshake, the log of signatures, panics turned into errors. It knows no
 // transport: the gRPC server of a child and Local are thin over it.
 type service struct {
-	km   keymanager.KeyManager
-	log  *zap.Logger // logging.KeyManager, with the tier
-	feed *feed
-	keys *keyTable
+	km     keymanager.KeyManager
+	log    *zap.Logger     // logging.KeyManager, with the tier
+	limits keystore.Limits // of trust stores
+	feed   *feed
+	keys   *keyTable
 
 	reloading sync.Mutex // one Reload at a time, so that generations are counted right
 	listing   sync.Mutex // one List for the key table at a time
@@ -43,7 +45,7 @@ type numbered interface{ Generation() uint64 }
 
 // openService opens the tier. On error nothing is left running.
 func openService(ctx context.Context, tier keymanager.Tier, env keymanager.Env) (_ *service, err error) {
-	s := &service{log: env.Logger()}
+	s := &service{log: env.Logger(), limits: keystore.Limits{Iterations: env.Options.Iterations}}
 	defer s.recovered("open", &err)
 	s.km, err = tier.Open(ctx, env)
 	if err != nil {
@@ -156,7 +158,8 @@ func (s *service) list(ctx context.Context) (entries []keymanager.Entry, generat
 }
 
 // reload has the tier read its keystores anew and returns the generation after
-// that and whether it is a new one.
+// that and whether it is a new one. A tier that numbers its views may have a new
+// one and an error too: of several keystores some could be read.
 func (s *service) reload(ctx context.Context) (generation uint64, changed bool, err error) {
 	defer s.recovered("reload", &err)
 	r, ok := s.km.(keymanager.Reloader)
@@ -166,17 +169,15 @@ func (s *service) reload(ctx context.Context) (generation uint64, changed bool, 
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	before := s.feed.newest()
-	if err := r.Reload(ctx); err != nil {
-		return before, false, err
-	}
+	err = r.Reload(ctx)
 	generation = s.feed.newest()
 	if n, ok := s.km.(numbered); ok {
 		generation = n.Generation()
-	} else if s.counts() {
+	} else if s.counts() && err == nil {
 		generation++
 	}
 	s.feed.publish(keymanager.Change{Generation: generation, Cause: "reload"})
-	return generation, generation > before, nil
+	return generation, generation > before, err
 }
 
 // watchAgain is how long a Watch that ended too early is left alone.
