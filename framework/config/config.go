@@ -46,9 +46,10 @@ type Effective struct {
 	// Demo asks for a throw-away keystore to be made and put into Keystores.
 	Demo bool
 
-	LogLevel  string   // debug, info, warn or error
-	LogFormat string   // json, console, or empty: by the terminal
-	Debug     []string // loggers at debug
+	LogLevel        string   // debug, info, warn, error or off
+	LogLevelDefault bool     // nobody asked for LogLevel
+	LogFormat       string   // json, console, or empty: by the terminal
+	Debug           []string // loggers at debug
 }
 
 // Value is one effective setting.
@@ -111,4 +112,17 @@ func (d *draft) environment(getenv func(string) string) error {
 		d.setStorePassword(pw, "environment "+EnvKeystorePassword)
 	}
 	return nil
+}
+
+// LoadPlugins reads as Load does and returns the external plugins only, whatever
+// else may be missing.
+func LoadPlugins(in Input) ([]framework.Plugin, error) {
+	d, err := newDraft(in.Flags.one("config"))
+	if err != nil {
+		return nil, err
+	}
+	if err := d.overlay(in); err != nil {
+		return nil, err
+	}
+	return d.plugins(in.Tiers)
 }

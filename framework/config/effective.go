@@ -59,7 +59,8 @@ func (d *draft) effective(in Input) (*Effective, error) {
 	}
 	return &Effective{
 		Config: cfg, File: d.file, Values: d.values(), Notes: d.notes, Demo: demo,
-		LogLevel: d.Log.Level, LogFormat: d.Log.Format, Debug: d.Log.Debug,
+		LogLevel: d.Log.Level, LogLevelDefault: d.origin("log.level") == originDefault,
+		LogFormat: d.Log.Format, Debug: d.Log.Debug,
 	}, nil
 }
 

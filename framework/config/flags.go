@@ -13,55 +13,53 @@ import (
 // Flags are the flags that describe a configuration.
 type Flags struct{ values map[string]*flagValue }
 
-// flagDef is one flag: what it is called, which key of the file it sets, and
-// how it is laid over a draft.
+// flagDef is one flag: what it is called and how it is laid over a draft.
 type flagDef struct {
 	name, short string
 	usage       string // the value's name in back quotes, as pflag has it
-	key         string
-	many, plain bool // may be repeated; takes no value
+	many, plain bool   // may be repeated; takes no value
 	set         setter
 }
 
 func flagDefs() []flagDef {
 	return []flagDef{
 		{name: "config", usage: "configuration `FILE` (YAML, TOML or JSON)"},
-		{name: "keymanager", key: "keymanager", set: one((*draft).setKeyManager),
+		{name: "keymanager", set: one((*draft).setKeyManager),
 			usage: "key manager `NAME`: a tier or a plugin (default pkixcached)"},
-		{name: "keystore", key: "keystores[].path", many: true, set: (*draft).setKeystores,
+		{name: "keystore", many: true, set: (*draft).setKeystores,
 			usage: "keystore `PATH`, or CERT,KEY in PEM; repeatable"},
-		{name: "keystore-type", key: "keystores[].type", set: one((*draft).setStoreType),
+		{name: "keystore-type", set: one((*draft).setStoreType),
 			usage: "auto, pkcs12, jks, jceks or pem: the `TYPE` of every keystore (default auto)"},
-		{name: "keystore-password-file", key: "keystores[].password_file", many: true, set: (*draft).setPasswordFiles,
+		{name: "keystore-password-file", many: true, set: (*draft).setPasswordFiles,
 			usage: "`PATH` of a file with the keystore's password; one for all, or one for each"},
-		{name: "key-password-file", key: "keystores[].key_password_file", many: true, set: (*draft).setKeyPasswordFiles,
+		{name: "key-password-file", many: true, set: (*draft).setKeyPasswordFiles,
 			usage: "`PATH` of a file with the keys' password, where it is not the keystore's"},
-		{name: "listen", key: "listeners[].listen", set: onListener("listen", text(func(l *listener) *string { return &l.Listen })),
+		{name: "listen", set: onListener("listen", text(func(l *listener) *string { return &l.Listen })),
 			usage: "`ADDRESS` to serve on: host:port or unix:PATH (default 127.0.0.1:8443)"},
-		{name: "backend", key: "listeners[].backend", set: onListener("backend", text(func(l *listener) *string { return &l.Backend })),
+		{name: "backend", set: onListener("backend", text(func(l *listener) *string { return &l.Backend })),
 			usage: "`URL` to forward to: http, https, h2c, http+unix (HTTP), tcp, tls, unix (bytes), or builtin:hello (default)"},
-		{name: "alias", key: "listeners[].alias", set: onListener("alias", text(func(l *listener) *string { return &l.Alias })),
+		{name: "alias", set: onListener("alias", text(func(l *listener) *string { return &l.Alias })),
 			usage: "serve the entry of this `NAME` for every server name"},
-		{name: "client-auth", key: "listeners[].client_auth", set: onListener("client_auth", text(func(l *listener) *string { return &l.ClientAuth })),
+		{name: "client-auth", set: onListener("client_auth", text(func(l *listener) *string { return &l.ClientAuth })),
 			usage: "client certificates: `WHEN` is none, optional or require (default none)"},
-		{name: "client-ca", key: "listeners[].client_ca", set: onListener("client_ca", setTrustStore),
+		{name: "client-ca", set: onListener("client_ca", setTrustStore),
 			usage: "`PATH` of a trust store (PEM, PKCS#12 or JKS) for client certificates"},
-		{name: "client-ca-password-file", key: "listeners[].client_ca_password_file",
+		{name: "client-ca-password-file",
 			set:   onListener("client_ca_password_file", setTrustPasswordFile),
 			usage: "`PATH` of a file with the trust store's password"},
 		{name: "define", short: "D", many: true,
 			usage: "a JVM operator's property, as `NAME=VALUE`; repeatable"},
-		{name: "plugin", key: "plugins[].path", many: true, set: (*draft).setPlugins,
+		{name: "plugin", many: true, set: (*draft).setPlugins,
 			usage: "external key manager, as `NAME=PATH[@sha256:HEX]`; repeatable"},
-		{name: "plugin-setting", key: "plugins[].settings", many: true, set: (*draft).setPluginSettings,
+		{name: "plugin-setting", many: true, set: (*draft).setPluginSettings,
 			usage: "a setting of a plugin, as `NAME.KEY=VALUE`; repeatable"},
 		{name: "demo", plain: true, set: one((*draft).setDemo),
 			usage: "serve with a throw-away keystore, even where others can connect"},
-		{name: "log-level", key: "log.level", set: one((*draft).setLogLevel),
+		{name: "log-level", set: one((*draft).setLogLevel),
 			usage: "least `LEVEL` that is logged: debug, info, warn or error (default info)"},
-		{name: "log-format", key: "log.format", set: one((*draft).setLogFormat),
+		{name: "log-format", set: one((*draft).setLogFormat),
 			usage: "`FORMAT` of the log: json or console (default console on a terminal, else json)"},
-		{name: "debug", key: "log.debug", many: true, set: (*draft).setDebug,
+		{name: "debug", many: true, set: (*draft).setDebug,
 			usage: "log `LOGGER[,LOGGER]` at debug: keymanager"},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tlsd/tlsd/framework"
@@ -44,25 +45,15 @@ func (d *draft) setPluginSettings(values []string, from string) error {
 		if !found || !dotted || name == "" || key == "" {
 			return fmt.Errorf("%s: write NAME.KEY=VALUE", from)
 		}
-		p := d.plugin(name)
-		if p == nil {
+		i := slices.IndexFunc(d.Plugins, func(p plugin) bool { return p.Name == name })
+		if i < 0 {
 			return fmt.Errorf("%s %s.%s: there is no plugin %q; give it with --plugin %s=PATH", from, name, key, name, name)
 		}
-		settings := map[string]any{}
-		for k, v := range p.Settings {
-			settings[k] = v
+		if d.Plugins[i].Settings == nil {
+			d.Plugins[i].Settings = map[string]any{}
 		}
-		settings[key] = jsonOrText(value)
-		p.Settings = settings
-	}
-	return nil
-}
-
-func (d *draft) plugin(name string) *plugin {
-	for i := range d.Plugins {
-		if d.Plugins[i].Name == name {
-			return &d.Plugins[i]
-		}
+		d.Plugins[i].Settings[key] = jsonOrText(value)
+		d.origins[fmt.Sprintf("plugins[%d].settings", i)] = from
 	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 // property is a name that -D may give: what it sets, or why it has no effect.
 type property struct {
 	name  string
-	key   string // of the file, for the reference
 	set   setter
 	empty bool   // an empty value means something
 	note  string // has no effect: why
@@ -31,21 +30,21 @@ func one(set func(d *draft, value, from string) error) setter {
 // key, the later one wins.
 func knownProperties() []property {
 	return []property{
-		{name: "ssl.KeyManagerFactory.algorithm", key: "keymanager", set: one((*draft).setAlgorithm)},
-		{name: "tlsd.keymanager", key: "keymanager", set: one((*draft).setKeyManager)},
-		{name: "javax.net.ssl.keyStore", key: "keystores[].path", set: one((*draft).setJavaKeystore)},
-		{name: "javax.net.ssl.keyStorePassword", key: "keystores[].password_file", set: one((*draft).setJavaStorePassword)},
-		{name: "javax.net.ssl.keyStoreType", key: "keystores[].type", set: one((*draft).setStoreType)},
-		{name: "javax.net.ssl.trustStore", key: "listeners[].client_ca", set: onListener("client_ca", setTrustStore)},
-		{name: "javax.net.ssl.trustStorePassword", key: "listeners[].client_ca_password_file", set: one((*draft).setTrustStorePassword)},
-		{name: "javax.net.ssl.trustStoreType", key: "listeners[].client_ca", set: onListener("client_ca_type", setTrustStoreType)},
-		{name: "javax.net.debug", key: "log.debug", set: one((*draft).setJavaDebug)},
-		{name: "jdk.certpath.disabledAlgorithms", key: "constraints.certpath", set: one((*draft).setCertPath), empty: true},
-		{name: "jdk.tls.disabledAlgorithms", key: "constraints.tls", set: one((*draft).setTLSConstraints), empty: true},
-		{name: "jdk.tls.server.protocols", key: "listeners[].tls.min_version", set: one((*draft).setJavaProtocols)},
-		{name: "jdk.tls.server.cipherSuites", key: "listeners[].tls.cipher_suites", set: onEvery("tls.cipher_suites", setJavaSuites)},
-		{name: "jdk.tls.namedGroups", key: "listeners[].tls.groups", set: onEvery("tls.groups", setJavaGroups)},
-		{name: "jdk.tls.SunX509KeyManager.certChecking", key: "keymanager", set: one((*draft).setCertChecking)},
+		{name: "ssl.KeyManagerFactory.algorithm", set: one((*draft).setAlgorithm)},
+		{name: "tlsd.keymanager", set: one((*draft).setKeyManager)},
+		{name: "javax.net.ssl.keyStore", set: one((*draft).setJavaKeystore)},
+		{name: "javax.net.ssl.keyStorePassword", set: one((*draft).setJavaStorePassword)},
+		{name: "javax.net.ssl.keyStoreType", set: one((*draft).setStoreType)},
+		{name: "javax.net.ssl.trustStore", set: onListener("client_ca", setTrustStore)},
+		{name: "javax.net.ssl.trustStorePassword", set: one((*draft).setTrustStorePassword)},
+		{name: "javax.net.ssl.trustStoreType", set: onListener("client_ca_type", setTrustStoreType)},
+		{name: "javax.net.debug", set: one((*draft).setJavaDebug)},
+		{name: "jdk.certpath.disabledAlgorithms", set: one((*draft).setCertPath), empty: true},
+		{name: "jdk.tls.disabledAlgorithms", set: one((*draft).setTLSConstraints), empty: true},
+		{name: "jdk.tls.server.protocols", set: one((*draft).setJavaProtocols)},
+		{name: "jdk.tls.server.cipherSuites", set: onEvery("tls.cipher_suites", setJavaSuites)},
+		{name: "jdk.tls.namedGroups", set: onEvery("tls.groups", setJavaGroups)},
+		{name: "jdk.tls.SunX509KeyManager.certChecking", set: one((*draft).setCertChecking)},
 	}
 }
 
