@@ -36,10 +36,20 @@ func TestMain(m *testing.M) {
 		flag.Parse()
 		_ = flag.Set("test.run", "^TestForgottenMain$")
 	default:
-		plugin.Main(pemTier())
+		plugin.Main(testTiers()...)
+	}
+	if spec := os.Getenv(frontEnv); spec != "" {
+		if err := runFront(spec); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	}
 	goleak.VerifyTestMain(m)
 }
+
+// testTiers are those that the test binary embeds.
+func testTiers() []keymanager.Tier { return []keymanager.Tier{pemTier()} }
 
 // childOf returns the tier that this process was started to serve.
 func childOf() string { return os.Getenv("TLSD_KEYMANAGER_CHILD") }
