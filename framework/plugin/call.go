@@ -44,15 +44,14 @@ func callOnce[T any](waiting context.Context, h *Host, rpc func(context.Context,
 		var none T
 		return none, err
 	}
-	v, err := rpc(waiting, p)
-	return v, p.meaning(err)
+	return rpc(waiting, p)
 }
 
-// meaning is fromStatus for calls to p: what gRPC calls cancelled, because the
-// process has ended and its connection was closed, is no wish of the caller's.
-func (p *process) meaning(err error) error {
+// meaning is fromStatus for a call with ctx. What gRPC calls cancelled while
+// ctx goes on was cancelled because the connection was closed.
+func meaning(ctx context.Context, err error) error {
 	err = fromStatus(err)
-	if errors.Is(err, context.Canceled) && p.ctx.Err() != nil {
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
 		return fmt.Errorf("%w: it ended during the call", ErrUnavailable)
 	}
 	return err
@@ -78,7 +77,7 @@ func gated[T any](ctx, waiting context.Context, p *process, g *gate, rpc func(co
 	}()
 	select {
 	case r := <-ended:
-		return r.v, p.meaning(r.err)
+		return r.v, meaning(ctx, r.err)
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}

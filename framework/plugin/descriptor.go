@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,7 +93,8 @@ func (d *descriptors) known(path string) (string, error) {
 func (d *descriptors) rename(text string) string {
 	for here, there := range d.paths {
 		if here != there {
-			text = strings.ReplaceAll(text, strconv.Quote(there), strconv.Quote(here))
+			whole := regexp.MustCompile(regexp.QuoteMeta(there) + `\b`)
+			text = whole.ReplaceAllLiteralString(text, here)
 		}
 	}
 	return text

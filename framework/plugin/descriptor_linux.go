@@ -68,14 +68,16 @@ func reopenableFile(fd int) (*os.File, error) {
 	if err == nil {
 		return nil, probe.Close()
 	}
-	return newMemfd(func(mem int) error {
-		for offset := int64(0); ; {
-			n, err := unix.Sendfile(mem, fd, &offset, maxPiped)
-			if err != nil || n == 0 {
-				return err
-			}
+	return newMemfd(func(mem int) error { return copyFileTo(mem, fd) })
+}
+
+func copyFileTo(mem, fd int) error {
+	for offset := int64(0); ; {
+		n, err := unix.Sendfile(mem, fd, &offset, maxPiped)
+		if err != nil || n == 0 {
+			return err
 		}
-	})
+	}
 }
 
 // newMemfd returns a file in memory that fill has filled and nobody can change.

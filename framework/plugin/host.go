@@ -144,7 +144,7 @@ func (h *Host) open(ctx context.Context) (*process, error) {
 	resp, err := p.api.Configure(ctx, configureToProto(spec, h.newest.get()+1))
 	if err != nil {
 		err = p.cause(err)
-		p.stop()
+		p.abandon()
 		return nil, h.spelled(err)
 	}
 	h.newest.raise(resp.GetGeneration(), "key process started")

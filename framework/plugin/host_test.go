@@ -70,7 +70,9 @@ func misbehave(how string) error {
 	case "environment":
 		fmt.Fprintln(os.Stderr, strings.Join(os.Environ(), " "))
 	case "freeze":
-		return syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		for { // a stop can get lost while threads come and go
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		}
 	}
 	return nil
 }
@@ -248,7 +250,7 @@ func TestReplacementHasTheLevelsOfItsPredecessor(t *testing.T) {
 	if err := h.SetLogLevels(t.Context(), map[string]string{"keymanager": "loud"}); err == nil {
 		t.Error("an unknown level was accepted")
 	}
-	_ = syscall.Kill(h.Describe().PID, syscall.SIGKILL)
+	_ = killProcess(h.Describe().PID)
 	eventually(t, "the replacement's debug line", func() bool { return h.logged("keymanager open at debug") })
 }
 
@@ -263,7 +265,7 @@ func TestCallsFailAfterPluginWait(t *testing.T) {
 	if err := os.Remove(src); err != nil { // so that no replacement can open it
 		t.Fatal(err)
 	}
-	_ = syscall.Kill(h.Describe().PID, syscall.SIGKILL)
+	_ = killProcess(h.Describe().PID)
 	eventually(t, "the failed restart", func() bool { return h.logged("key process not started") })
 	if _, err := cred.Key.Sign(t.Context(), handshakeRequest()); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("sign without a key process: %v", err)
@@ -290,7 +292,7 @@ func TestWatchGoesOnAcrossRestarts(t *testing.T) {
 	if c := <-changes; c.Generation != 1 {
 		t.Errorf("first change %+v", c)
 	}
-	_ = syscall.Kill(h.Describe().PID, syscall.SIGKILL)
+	_ = killProcess(h.Describe().PID)
 	if c := <-changes; c.Generation != 2 {
 		t.Errorf("change after the restart %+v", c)
 	}
@@ -347,7 +349,7 @@ func TestGrandchildThatHoldsThePipesHidesNoDeath(t *testing.T) {
 		return grandchild != 0
 	})
 	t.Cleanup(func() { _ = syscall.Kill(grandchild, syscall.SIGKILL) })
-	_ = syscall.Kill(h.Describe().PID, syscall.SIGKILL)
+	_ = killProcess(h.Describe().PID)
 	eventually(t, "the death", func() bool { return h.logged("key process ended") })
 	h.mustSign(t, mustSelect(t, h.Host).Key)
 }
@@ -355,9 +357,7 @@ func TestGrandchildThatHoldsThePipesHidesNoDeath(t *testing.T) {
 func TestCloseEndsAProcessThatIsStopped(t *testing.T) {
 	h := startHost(t, "")
 	pid := h.Describe().PID
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	stopProcess(t, pid)
 	if err := h.Close(); err != nil {
 		t.Error(err)
 	}
@@ -424,3 +424,15 @@ func TestCloseDuringCallsHangsNobody(t *testing.T) {
 	}
 	calls.Wait()
 }
+
+// stopProcess stops a process and all its threads.
+func stopProcess(t *testing.T, pid int) {
+	t.Helper()
+	eventually(t, "the stop", func() bool {
+		_ = syscall.Kill(pid, syscall.SIGSTOP)
+		out, _ := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
+		return strings.HasPrefix(string(out), "T")
+	})
+}
+
+func killProcess(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }

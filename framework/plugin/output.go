@@ -82,8 +82,10 @@ func (o *output) write(stream string, line []byte, cut bool) {
 // loggerName keeps a key process from speaking in the name of the front: it has
 // the keymanager logger in common with it, and its own.
 func (o *output) loggerName(name string) string {
-	if name == logging.KeyManager || strings.HasPrefix(name, logging.KeyManager+".") || strings.HasPrefix(name, o.name) {
-		return name
+	for _, allowed := range []string{logging.KeyManager, o.name} {
+		if name == allowed || strings.HasPrefix(name, allowed+".") {
+			return name
+		}
 	}
 	return strings.TrimSuffix(o.name+"."+name, ".")
 }

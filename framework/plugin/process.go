@@ -73,7 +73,7 @@ func (l *launch) start(ctx context.Context) (*process, error) {
 		if ctx.Err() != nil {
 			err = p.child.late()
 		}
-		p.stop()
+		p.abandon()
 		return nil, err
 	}
 	return p, nil
@@ -230,6 +230,12 @@ func (p *process) stop() {
 	if err := os.RemoveAll(p.dir); err != nil {
 		p.log.Warn("run directory not removed", zap.Error(err))
 	}
+}
+
+// abandon ends a process that never got ready, and so has nothing to finish.
+func (p *process) abandon() {
+	p.child.kill()
+	p.stop()
 }
 
 // connOnly is the plugin as go-plugin wants it: no more than a connection.

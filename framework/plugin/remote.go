@@ -90,7 +90,7 @@ func (h *Host) List(ctx context.Context) ([]keymanager.Entry, error) {
 	return call(ctx, h, func(_ context.Context, p *process) ([]keymanager.Entry, error) {
 		resp, err := p.api.List(ctx, &pb.ListRequest{}, large())
 		if err != nil {
-			return nil, err
+			return nil, meaning(ctx, err)
 		}
 		h.newest.raise(resp.GetGeneration(), "list")
 		entries := make([]keymanager.Entry, 0, len(resp.GetEntries()))
@@ -118,7 +118,7 @@ func (h *Host) Reload(ctx context.Context) error {
 		if err == nil {
 			h.newest.raise(resp.GetGeneration(), "reload")
 		}
-		return struct{}{}, err
+		return struct{}{}, meaning(ctx, err)
 	})
 	return h.spelled(err)
 }
@@ -134,7 +134,8 @@ func (h *Host) Trust(ctx context.Context, path, typ string, pw keymanager.Passwo
 		return nil, nil, err
 	}
 	resp, err := call(ctx, h, func(_ context.Context, p *process) (*pb.TrustResponse, error) {
-		return p.api.Trust(ctx, &pb.TrustRequest{Path: path, Type: typ, Password: passwordToProto(pw)}, large())
+		resp, err := p.api.Trust(ctx, &pb.TrustRequest{Path: path, Type: typ, Password: passwordToProto(pw)}, large())
+		return resp, meaning(ctx, err)
 	})
 	if err != nil {
 		return nil, nil, h.spelled(err)
