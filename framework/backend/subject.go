@@ -100,7 +100,7 @@ func escapeValue(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
 		switch c := s[i]; {
-		case c < ' ' || c > '~':
+		case needsHex(c), c == ' ' && beforeHex(s[i:]):
 			b.Write([]byte{'\\', hexDigits[c>>4], hexDigits[c&15]})
 		case strings.IndexByte(`,+"\<>;=#`, c) >= 0, c == ' ' && (i == 0 || i == len(s)-1):
 			b.Write([]byte{'\\', c})
@@ -109,4 +109,13 @@ func escapeValue(s string) string {
 		}
 	}
 	return b.String()
+}
+
+func needsHex(c byte) bool { return c < ' ' || c > '~' }
+
+// beforeHex reports whether s, which begins with a blank, goes on with an
+// escaped byte: Java's X500Principal drops a plain blank there.
+func beforeHex(s string) bool {
+	rest := strings.TrimLeft(s, " ")
+	return rest != "" && needsHex(rest[0])
 }
