@@ -7,7 +7,7 @@
 // A key manager answers one question, [KeyManager.Select]: which credential
 // (certificate chain and key) for this hello. The credential's [Key] signs.
 // Everything else is optional and found by type assertion: [Lister],
-// [Watcher], [Reloader].
+// [Watcher], [Reloader], [Numbered].
 //
 // Whether a key manager runs in this process, in a child process or behind a
 // socket is none of this package's business: the host in framework/plugin
@@ -85,6 +85,14 @@ type Watcher interface {
 // keeps the generation.
 type Reloader interface {
 	Reload(ctx context.Context) error
+}
+
+// Numbered is implemented by key managers that number their views themselves,
+// from Env.FirstGeneration on: Generation is the number of the view in use.
+// Where a key manager is neither this nor a Watcher, each successful Reload is a
+// new generation, and Credential.Generation is filled in for it.
+type Numbered interface {
+	Generation() uint64
 }
 
 // Tier is a key manager implementation with a name: a value, never a

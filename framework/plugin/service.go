@@ -38,11 +38,6 @@ type service struct {
 	running sync.WaitGroup
 }
 
-// numbered is a key manager that numbers its views itself, beginning with
-// Env.FirstGeneration, and says which one is in use. Where a tier has neither
-// this nor a Watcher, each successful Reload is a new generation.
-type numbered interface{ Generation() uint64 }
-
 // openService opens the tier. On error nothing is left running.
 func openService(ctx context.Context, tier keymanager.Tier, env keymanager.Env) (_ *service, err error) {
 	s := &service{log: env.Logger(), limits: keystore.Limits{Iterations: env.Options.Iterations}}
@@ -55,7 +50,7 @@ func openService(ctx context.Context, tier keymanager.Tier, env keymanager.Env) 
 		return nil, errors.New("the tier opened no key manager")
 	}
 	first := env.FirstGeneration
-	if n, ok := s.km.(numbered); ok {
+	if n, ok := s.km.(keymanager.Numbered); ok {
 		first = n.Generation()
 	}
 	s.feed = newFeed(keymanager.Change{Generation: first, Cause: "start"})
@@ -136,9 +131,9 @@ func (s *service) complete(found *keymanager.Credential, generation uint64) (*ke
 	return &c, nil
 }
 
-// counts reports whether generations are counted here, since the tier doesn't.
+// counts reports whether generations are counted here, since nobody else does.
 func (s *service) counts() bool {
-	if _, ok := s.km.(numbered); ok {
+	if _, ok := s.km.(keymanager.Numbered); ok {
 		return false
 	}
 	_, ok := s.km.(keymanager.Watcher)
@@ -171,7 +166,7 @@ func (s *service) reload(ctx context.Context) (generation uint64, changed bool, 
 	before := s.feed.newest()
 	err = r.Reload(ctx)
 	generation = s.feed.newest()
-	if n, ok := s.km.(numbered); ok {
+	if n, ok := s.km.(keymanager.Numbered); ok {
 		generation = n.Generation()
 	} else if s.counts() && err == nil {
 		generation++

@@ -31,8 +31,9 @@ func (s *service) sign(ctx context.Context, ref keyRef, req *keymanager.SignRequ
 	return sig, err
 }
 
-// signQuietly refuses what is no handshake before it looks for a key, so that
-// nothing about the keys can be learnt by such requests.
+// signQuietly refuses what is no handshake before it looks for a key, and a
+// scheme that is none for the key before it has that sign, whatever the tier
+// checks.
 func (s *service) signQuietly(ctx context.Context, ref keyRef, req *keymanager.SignRequest) (sig []byte, err error) {
 	defer s.recovered("sign", &err)
 	if err := req.Check(); err != nil {
@@ -43,6 +44,9 @@ func (s *service) signQuietly(ctx context.Context, ref keyRef, req *keymanager.S
 		if key, err = s.key(ctx, ref.id); err != nil {
 			return nil, err
 		}
+	}
+	if err := req.CheckKey(key.Public()); err != nil {
+		return nil, err
 	}
 	sig, err = key.Sign(ctx, req)
 	if err == nil && len(sig) == 0 {

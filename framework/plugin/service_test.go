@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"os"
 	"path/filepath"
@@ -223,6 +224,39 @@ func TestUnknownKeyIsLookedForOnceMore(t *testing.T) {
 		if fields[k] != want {
 			t.Errorf("field %s is %v, want %v", k, fields[k], want)
 		}
+	}
+}
+
+// careless signs whatever it is given.
+type careless struct{ keymanager.Key }
+
+func (careless) Sign(context.Context, *keymanager.SignRequest) ([]byte, error) {
+	return []byte("signature"), nil
+}
+
+func TestCarelessTierIsGuarded(t *testing.T) {
+	leaf := testca.NewRoot(t, testca.Spec{Name: "ca"}).Issue(t, testca.Spec{DNS: []string{"a.example"}})
+	s, _ := openAs(t, &fixed{})
+	defer s.close()
+	tests := map[string]func(*keymanager.SignRequest){
+		"digest":        func(r *keymanager.SignRequest) { r.Message = make([]byte, 32) },
+		"other-curve":   func(r *keymanager.SignRequest) { r.Scheme = tls.ECDSAWithP384AndSHA384 },
+		"other-type":    func(r *keymanager.SignRequest) { r.Scheme = tls.PSSWithSHA256 },
+		"no-such":       func(r *keymanager.SignRequest) { r.Scheme = 0xffff },
+		"other-purpose": func(r *keymanager.SignRequest) { r.Purpose = keymanager.ServerTLS12 },
+	}
+	ref := keyRef{key: careless{keymanager.FromSigner(leaf.Key)}}
+	for name, spoil := range tests {
+		t.Run(name, func(t *testing.T) {
+			req := handshakeRequest()
+			spoil(req)
+			if _, err := s.sign(t.Context(), ref, req); !errors.Is(err, keymanager.ErrNotHandshake) {
+				t.Errorf("error is %v", err)
+			}
+		})
+	}
+	if _, err := s.sign(t.Context(), ref, handshakeRequest()); err != nil {
+		t.Errorf("a handshake is refused: %v", err)
 	}
 }
 
