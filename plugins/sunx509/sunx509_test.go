@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sunx509_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/tlsd/tlsd/framework/keymanager/keymanagertest"
+	"github.com/tlsd/tlsd/plugins/sunx509"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestTier(t *testing.T) {
+	keymanagertest.Run(t, keymanagertest.Config{Open: keymanagertest.Direct(sunx509.Tier()), Caps: keymanagertest.Caps{Unchecked: true, Strict: true}})
+}
