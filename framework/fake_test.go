@@ -119,7 +119,7 @@ func (f *fake) Close() error                                          { return n
 // keys returns Keys over f, and what they log.
 func (f *fake) keys(t testing.TB) (*Keys, *observer.ObservedLogs) {
 	t.Helper()
-	core, logs := observer.New(zapcore.InfoLevel)
+	core, logs := observerCore()
 	k := newKeys(f, "fake", 0, zap.New(core))
 	t.Cleanup(func() {
 		if err := k.Close(); err != nil {
@@ -128,6 +128,8 @@ func (f *fake) keys(t testing.TB) (*Keys, *observer.ObservedLogs) {
 	})
 	return k, logs
 }
+
+func observerCore() (zapcore.Core, *observer.ObservedLogs) { return observer.New(zapcore.InfoLevel) }
 
 // ends are the two ends of one finished handshake.
 type ends struct {

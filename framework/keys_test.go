@@ -7,30 +7,65 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
 	"github.com/tlsd/tlsd/internal/testca"
+	"github.com/tlsd/tlsd/plugins/pkixcached"
 )
 
-// pemStore writes a PEM pair of an a.test certificate and returns it as a
-// keystore, with the root.
-func pemStore(t testing.TB, kt testca.KeyType) (keymanager.Source, *testca.Cert) {
+// password is that of the keystores made by tests.
+const password = "correct horse battery"
+
+// writeStore writes a PKCS#12 keystore and its password, and returns it as a
+// source.
+func writeStore(t testing.TB, password string, entries ...testca.StoreEntry) keymanager.Source {
+	t.Helper()
+	dir := t.TempDir()
+	src := keymanager.Source{
+		Paths: []string{filepath.Join(dir, "server.p12")},
+		Store: keymanager.PasswordRef{File: filepath.Join(dir, "server.pass")},
+	}
+	testca.WritePKCS12(t, src.Paths[0], password, entries...)
+	if err := os.WriteFile(src.Store.File, []byte(password+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// storeOf is writeStore with one entry.
+func storeOf(t testing.TB, c *testca.Cert) keymanager.Source {
+	t.Helper()
+	return writeStore(t, password, testca.StoreEntry{Alias: "server", Cert: c})
+}
+
+// openTier runs the tier over a keystore with an entry for a.test, and returns
+// the root.
+func openTier(t testing.TB, tier string, kt testca.KeyType) (*Keys, *testca.Cert) {
 	t.Helper()
 	root := testca.NewRoot(t, testca.Spec{Name: "root"})
 	c := root.Issue(t, testca.Spec{Name: "a.test", DNS: []string{"a.test"}, Key: kt})
-	dir := t.TempDir()
-	src := keymanager.Source{Paths: []string{filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")}}
-	testca.WritePEM(t, src.Paths[0], src.Paths[1], c)
-	return src, root
+	k, err := Open(t.Context(), Config{
+		KeyManager: tier, Tiers: testTiers(), Keystores: []keymanager.Source{storeOf(t, c)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return k, root
 }
 
 // forgetful is the configuration of a program that embeds a tier and doesn't
 // call plugin.Main.
 func forgetful(tier string) Config {
-	t := pemTier()
+	t := pkixcached.Tier()
 	t.Name = tier
 	return Config{Tiers: []keymanager.Tier{t}}
 }
@@ -131,28 +166,5 @@ func TestListenerErrorsSayWhatToDo(t *testing.T) {
 				t.Errorf("error = %v, want %q", err, tt.want)
 			}
 		})
-	}
-}
-
-// TestKeysInChild does handshakes with keys in a child process.
-func TestKeysInChild(t *testing.T) {
-	for _, inProcess := range []bool{false, true} {
-		src, root := pemStore(t, testca.P256)
-		k, err := Open(t.Context(), Config{Tiers: []keymanager.Tier{pemTier()}, Keystores: []keymanager.Source{src}, InProcess: inProcess})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := k.Manager().Describe().Isolated; got == inProcess {
-			t.Errorf("isolated: %v", got)
-		}
-		eachVersion(t, root, func(t *testing.T, version uint16, client *tls.Config) {
-			e := shake(t, client, k.TLSConfig()).ok(t)
-			if e.served.Tier != tierPEM || e.served.Alias != "1" || e.served.Generation == 0 {
-				t.Errorf("served by %+v", e.served)
-			}
-		})
-		if err := k.Close(); err != nil {
-			t.Error(err)
-		}
 	}
 }

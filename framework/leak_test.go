@@ -12,18 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tlsd/tlsd/framework/keymanager"
 	"github.com/tlsd/tlsd/internal/testca"
 )
 
 // TestConnectionsLeaveNothing makes 500 connections of every fate, with keys in
 // a child, and compares goroutines and file descriptors.
 func TestConnectionsLeaveNothing(t *testing.T) {
-	src, root := pemStore(t, testca.P256)
-	k, err := Open(t.Context(), Config{Tiers: []keymanager.Tier{pemTier()}, Keystores: []keymanager.Source{src}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k, root := openTier(t, "pkixcached", testca.P256)
 	s := serveKeys(t, Config{Listeners: []Listener{{Backend: echo(t)}}}, k)
 	s.root = root
 	cache := tls.NewLRUClientSessionCache(1)

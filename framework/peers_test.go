@@ -14,24 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tlsd/tlsd/framework/keymanager"
 	"github.com/tlsd/tlsd/internal/testca"
 )
 
 func keyTypes() []testca.KeyType {
 	return []testca.KeyType{testca.RSA2048, testca.P256, testca.P384, testca.P521, testca.Ed25519}
-}
-
-// openChild returns Keys of a child that serves a PEM pair, and the root.
-func openChild(t testing.TB, kt testca.KeyType) (*Keys, *testca.Cert) {
-	t.Helper()
-	src, root := pemStore(t, kt)
-	k, err := Open(t.Context(), Config{Tiers: []keymanager.Tier{pemTier()}, Keystores: []keymanager.Source{src}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { k.Close() })
-	return k, root
 }
 
 // rootFile writes the root's certificate for tools.
@@ -63,7 +50,7 @@ func tool(t testing.TB, name string, args ...string) string {
 func TestOpenSSLAndCurlAreServed(t *testing.T) {
 	for _, kt := range keyTypes() {
 		t.Run(string(kt), func(t *testing.T) {
-			k, root := openChild(t, kt)
+			k, root := openTier(t, "pkixcached", kt)
 			s := serveKeys(t, Config{Listeners: []Listener{{}}}, k)
 			ca := rootFile(t, root)
 			for _, v := range []string{"-tls1_2", "-tls1_3"} {
@@ -86,7 +73,7 @@ func TestOpenSSLAndCurlAreServed(t *testing.T) {
 
 // TestOpenSSLResumes by tickets in both versions.
 func TestOpenSSLResumes(t *testing.T) {
-	k, root := openChild(t, testca.P256)
+	k, root := openTier(t, "pkixcached", testca.P256)
 	s := serveKeys(t, Config{Listeners: []Listener{{}}}, k)
 	ca := rootFile(t, root)
 	for _, v := range []string{"-tls1_2", "-tls1_3"} {
@@ -119,7 +106,7 @@ func asking(t testing.TB, args ...string) string {
 
 // TestOpenSSLSeesRightAlert: what a peer that can't be served is told.
 func TestOpenSSLSeesRightAlert(t *testing.T) {
-	k, _ := openChild(t, testca.P256)
+	k, _ := openTier(t, "pkixcached", testca.P256)
 	s := serveKeys(t, Config{Listeners: []Listener{{}, {MinVersion: tls.VersionTLS13}}}, k)
 	web, modern := s.Addrs()[0].String(), s.Addrs()[1].String()
 	for _, tt := range []struct {
