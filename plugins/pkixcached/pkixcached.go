@@ -28,6 +28,7 @@ type manager struct {
 var (
 	_ keymanager.Lister   = (*manager)(nil)
 	_ keymanager.Reloader = (*manager)(nil)
+	_ keymanager.Numbered = (*manager)(nil)
 )
 
 func open(ctx context.Context, env keymanager.Env) (keymanager.KeyManager, error) {
@@ -51,3 +52,5 @@ func (m *manager) List(context.Context) ([]keymanager.Entry, error) {
 }
 
 func (m *manager) Reload(ctx context.Context) error { return m.views.Reload(ctx) }
+
+func (m *manager) Generation() uint64 { return m.views.View().Generation }
