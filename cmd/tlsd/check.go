@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/tlsd/tlsd/framework"
+	"github.com/tlsd/tlsd/framework/config"
+	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/logging"
+)
+
+func newCheck() *cobra.Command {
+	asJSON := false
+	cmd := withFlags(&cobra.Command{
+		Use:   "check",
+		Short: "Open everything as serving would, and sign once with each key",
+		Long: `Check the configuration: print each value and where it came from, open the
+keystores and trust stores through the key manager, and make one trial signature
+with each key. No port is bound and no backend is asked.
+
+Exit status: 0 all is well; 1 tlsd would start but something is wrong; 2 it would
+not start.`,
+		Example: `  tlsd check --config /etc/tlsd/tlsd.yaml
+  tlsd check --keystore server.p12 --keystore-password-file server.pass --json`,
+		Args: cobra.NoArgs,
+	}, func(cmd *cobra.Command, in config.Input) error {
+		return check(cmd, in, asJSON)
+	})
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+// checkReport is what check finds.
+type checkReport struct {
+	Settings    []config.Value   `json:"settings"`
+	Notes       []string         `json:"notes"`
+	KeyManager  string           `json:"key_manager,omitempty"`
+	Isolated    bool             `json:"isolated"`
+	Keystores   []keystoreReport `json:"keystores"`
+	TrustStores []trustReport    `json:"trust_stores"`
+	Problems    []string         `json:"problems"`
+	Error       string           `json:"error,omitempty"` // why it would not start
+}
+
+type keystoreReport struct {
+	Builder int           `json:"builder_index"`
+	Path    string        `json:"path"`
+	Entries []entryReport `json:"entries"`
+}
+
+type entryReport struct {
+	Alias     string     `json:"alias"`
+	Kind      string     `json:"kind"`
+	Key       string     `json:"key,omitempty"`
+	Names     []string   `json:"names,omitempty"`
+	NotBefore *time.Time `json:"not_before,omitempty"`
+	NotAfter  *time.Time `json:"not_after,omitempty"`
+	Usable    bool       `json:"usable"`
+	Signed    string     `json:"signed,omitempty"` // scheme of the trial signature
+	Problem   string     `json:"problem,omitempty"`
+}
+
+type trustReport struct {
+	Path         string `json:"path"`
+	Certificates int    `json:"certificates"`
+}
+
+func check(cmd *cobra.Command, in config.Input, asJSON bool) error {
+	r := &checkReport{Notes: []string{}, Keystores: []keystoreReport{}, TrustStores: []trustReport{}, Problems: []string{}}
+	eff, err := config.Load(in)
+	if err == nil {
+		r.Settings, r.Notes = eff.Values, append(r.Notes, eff.Notes...)
+		err = r.open(cmd.Context(), eff)
+	}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	print := r.text
+	if asJSON {
+		print = r.json
+	}
+	if e := print(cmd.OutOrStdout()); e != nil {
+		return e
+	}
+	switch {
+	case err != nil:
+		return &status{exitUsage, err}
+	case len(r.Problems) > 0:
+		return &status{code: exitMachine}
+	}
+	return nil
+}
+
+// open starts the key manager as serving would and asks it for all it has. An
+// error means that tlsd would not start.
+func (r *checkReport) open(ctx context.Context, eff *config.Effective) error {
+	log, err := checkLog(eff)
+	if err != nil {
+		return err
+	}
+	eff.Log = log
+	_, remove, err := provideKeystore(ctx, eff)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	keys, err := framework.Open(ctx, eff.Config)
+	if err != nil {
+		return err
+	}
+	defer keys.Close()
+	d := keys.Manager().Describe()
+	r.KeyManager, r.Isolated = keys.Tier(), d.Isolated
+	if err := r.trust(ctx, keys, eff); err != nil {
+		return err
+	}
+	return r.entries(ctx, keys, eff)
+}
+
+// checkLog is quiet unless the log is asked for: the report says it all.
+func checkLog(eff *config.Effective) (*zap.Logger, error) {
+	if eff.LogLevelDefault && len(eff.Debug) == 0 {
+		eff.LogLevels = map[string]string{"": "off"}
+		return zap.NewNop(), nil
+	}
+	l, err := logging.New(logging.Config{Level: eff.LogLevel, Format: eff.LogFormat, Levels: eff.LogLevels})
+	if err != nil {
+		return nil, err
+	}
+	return l.Zap(), nil
+}
+
+func (r *checkReport) trust(ctx context.Context, keys *framework.Keys, eff *config.Effective) error {
+	for _, l := range eff.Listeners {
+		for _, store := range []framework.TrustStore{l.ClientCA, l.BackendTLS.CA} {
+			if store.Path == "" {
+				continue
+			}
+			certs, err := keys.Trust(ctx, store)
+			if err != nil {
+				return err
+			}
+			r.TrustStores = append(r.TrustStores, trustReport{store.Path, len(certs)})
+		}
+	}
+	return nil
+}
+
+func (r *checkReport) entries(ctx context.Context, keys *framework.Keys, eff *config.Effective) error {
+	for i, s := range eff.Keystores {
+		r.Keystores = append(r.Keystores, keystoreReport{Builder: i, Path: s.Name(), Entries: []entryReport{}})
+	}
+	list, err := keys.List(ctx)
+	if err != nil {
+		return fmt.Errorf("list the entries of key manager %q: %w", keys.Tier(), err)
+	}
+	soon := eff.Options.ExpiryWarning
+	for _, e := range list {
+		for e.Builder >= len(r.Keystores) { // a plugin may have keys from elsewhere
+			r.Keystores = append(r.Keystores, keystoreReport{Builder: len(r.Keystores), Path: keys.Tier(), Entries: []entryReport{}})
+		}
+		k := &r.Keystores[e.Builder]
+		entry := r.entry(ctx, e, soon)
+		k.Entries = append(k.Entries, entry)
+		if entry.Problem != "" {
+			r.Problems = append(r.Problems, fmt.Sprintf("keystore %q, alias %q: %s", k.Path, e.Alias, entry.Problem))
+		}
+	}
+	return nil
+}
+
+// entry judges one entry. What is not a key is no problem: JVM users keep
+// trusted certificates beside their keys.
+func (r *checkReport) entry(ctx context.Context, e keymanager.Entry, soon time.Duration) entryReport {
+	out := entryReport{Alias: e.Alias, Kind: e.Kind, Usable: e.Usable}
+	var leaf *x509.Certificate
+	if len(e.Chain) > 0 {
+		leaf, _ = x509.ParseCertificate(e.Chain[0]) // what doesn't parse is not usable, and Reason says so
+	}
+	if leaf != nil {
+		out.Key, out.Names = keyName(leaf), certNames(leaf)
+		out.NotBefore, out.NotAfter = &leaf.NotBefore, &leaf.NotAfter
+	}
+	if e.Kind != keymanager.KindKey {
+		return out
+	}
+	if !e.Usable || e.Key == nil || leaf == nil {
+		out.Problem = "not usable: " + e.Reason
+		return out
+	}
+	scheme, err := trial(ctx, e.Key, leaf, e.Schemes)
+	if err != nil {
+		out.Problem = fmt.Sprintf("trial signature: %v", err)
+		return out
+	}
+	out.Signed = scheme.String()
+	out.Problem = validity(leaf, time.Now())
+	if left := time.Until(leaf.NotAfter); out.Problem == "" && left < soon {
+		r.Notes = append(r.Notes, fmt.Sprintf("alias %q expires in %d days", e.Alias, int(left.Hours()/24)))
+	}
+	return out
+}
+
+func validity(leaf *x509.Certificate, now time.Time) string {
+	switch {
+	case now.After(leaf.NotAfter):
+		return "expired on " + leaf.NotAfter.UTC().Format(time.DateOnly)
+	case now.Before(leaf.NotBefore):
+		return "not valid before " + leaf.NotBefore.UTC().Format(time.DateOnly)
+	}
+	return ""
+}

@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tlsd/tlsd/framework/config"
+	"github.com/tlsd/tlsd/framework/keymanager"
+)
+
+// Files of a throw-away keystore's directory.
+const (
+	demoPrefix   = "tlsd-demo-"
+	demoCA       = "ca.pem"
+	demoKeystore = "keystore.p12"
+	demoPassword = "keystore.pass"
+)
+
+// provideKeystore makes the throw-away keystore where eff asks for one. caFile
+// is what a client verifies it by; remove takes it away again.
+func provideKeystore(ctx context.Context, eff *config.Effective) (caFile string, remove func(), err error) {
+	if !eff.Demo {
+		return "", func() {}, nil
+	}
+	d, err := newDemo(ctx, demoNames(eff))
+	if err != nil {
+		return "", nil, err
+	}
+	eff.Keystores = []keymanager.Source{{
+		Paths: []string{d.file(demoKeystore)},
+		Type:  "pkcs12",
+		Store: keymanager.PasswordRef{File: d.file(demoPassword)},
+	}}
+	return d.file(demoCA), d.remove, nil
+}
+
+// demo is the directory of a throw-away keystore. The lock on it tells a later
+// tlsd that somebody still needs it.
+type demo struct {
+	dir  string
+	lock *os.File
+}
+
+func (d *demo) file(name string) string { return filepath.Join(d.dir, name) }
+
+func (d *demo) remove() {
+	_ = os.RemoveAll(d.dir) // a later start removes what is left
+	_ = d.lock.Close()
+}
+
+// newDemo has a short-lived child make the keystore, so that this process never
+// holds the key or the password: all it knows is where they lie.
+func newDemo(ctx context.Context, names []string) (_ *demo, err error) {
+	d, err := newDemoDir()
+	if err != nil {
+		return nil, &status{exitMachine, fmt.Errorf("make a directory for the throw-away keystore: %w; give --keystore PATH, or set TMPDIR", err)}
+	}
+	defer func() {
+		if err != nil {
+			d.remove()
+		}
+	}()
+	child := exec.CommandContext(ctx, "/proc/self/exe", append([]string{"demo-keystore", d.dir}, names...)...)
+	if _, err := os.Stat(child.Path); err != nil { // not Linux
+		if child.Path, err = os.Executable(); err != nil {
+			return nil, err
+		}
+	}
+	child.Args[0] = os.Args[0]
+	child.Env = []string{}
+	if out, err := child.CombinedOutput(); err != nil {
+		return nil, &status{exitMachine, fmt.Errorf("make a throw-away keystore in %q: %w: %s", d.dir, err, strings.TrimSpace(string(out)))}
+	}
+	return d, nil
+}
+
+// newDemoDir makes the directory in $TMPDIR or /tmp, after removing those that
+// a killed tlsd left there.
+func newDemoDir() (*demo, error) {
+	var errs []error
+	for _, base := range []string{os.TempDir(), "/tmp"} {
+		removeStale(base)
+		d, err := lockedDir(base)
+		if err == nil {
+			return d, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// lockedDir makes and locks a directory. Between the two a starting tlsd may
+// take it for stale and remove it; then there is another try.
+func lockedDir(base string) (*demo, error) {
+	for {
+		dir, err := os.MkdirTemp(base, demoPrefix)
+		if err != nil {
+			return nil, err
+		}
+		lock, err := os.Open(dir)
+		if err != nil {
+			continue
+		}
+		if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+			return nil, errors.Join(fmt.Errorf("lock %q: %w", dir, err), lock.Close(), os.Remove(dir))
+		}
+		if sameFile(dir, lock) {
+			return &demo{dir, lock}, nil
+		}
+		_ = lock.Close()
+	}
+}
+
+func sameFile(path string, f *os.File) bool {
+	a, errA := os.Stat(path)
+	b, errB := f.Stat()
+	return errA == nil && errB == nil && os.SameFile(a, b)
+}
+
+// removeStale removes this user's directories in base that nobody has locked.
+func removeStale(base string) {
+	dirs, _ := filepath.Glob(filepath.Join(base, demoPrefix+"*"))
+	for _, dir := range dirs {
+		info, err := os.Lstat(dir)
+		if err != nil || !info.IsDir() || !mine(info) {
+			continue
+		}
+		lock, err := os.Open(dir)
+		if err != nil {
+			continue
+		}
+		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			_ = os.RemoveAll(dir)
+		}
+		_ = lock.Close()
+	}
+}
+
+func mine(info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}
+
+// demoNames are the names and addresses that the certificate is for: this
+// machine's, and what is listened on.
+func demoNames(eff *config.Effective) []string {
+	names := []string{"localhost", "127.0.0.1", "::1"}
+	for _, l := range eff.Listeners {
+		host, _, err := net.SplitHostPort(l.Listen)
+		if ip, bad := netip.ParseAddr(host); err == nil && host != "" && (bad != nil || !ip.IsUnspecified()) {
+			names = append(names, host)
+		}
+	}
+	if host, err := os.Hostname(); err == nil {
+		names = append(names, host)
+	}
+	return names
+}
+
+// curlLine is a command that works as it stands.
+func curlLine(caFile string, addr net.Addr) string {
+	if addr.Network() == "unix" {
+		return fmt.Sprintf("curl --cacert %s --unix-socket %s https://localhost/", caFile, addr)
+	}
+	where := addr.String()
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		where = fmt.Sprintf("localhost:%d", tcp.Port)
+	}
+	return fmt.Sprintf("curl --cacert %s https://%s/", caFile, where)
+}

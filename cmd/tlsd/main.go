@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command tlsd terminates TLS with keystores as people have them, while a key
+// manager in another process holds the keys. "tlsd help" says how to run it.
+package main
+
+import (
+	"os"
+
+	"github.com/tlsd/tlsd/framework/plugin"
+)
+
+func main() {
+	plugin.Main(builtin...)
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tlsd/tlsd/framework"
+	"github.com/tlsd/tlsd/framework/config"
+	"github.com/tlsd/tlsd/framework/plugin"
+)
+
+// Exit statuses. What tlsd was given wrongly is told from what the machine
+// refuses or what ends later, so that a supervisor knows whether trying again
+// makes sense.
+const (
+	exitOK      = 0
+	exitMachine = 1 // an address in use, no run directory, a key process lost; check: something is wrong
+	exitUsage   = 2 // usage, configuration, keystore, password, plugin
+)
+
+// status is an error that has been reported already, or one whose exit status
+// does not show in its type.
+type status struct {
+	code int
+	err  error // nil: reported already
+}
+
+func (s *status) Error() string { return fmt.Sprint(s.err) }
+
+func (s *status) Unwrap() error { return s.err }
+
+// run runs one command and returns the exit status.
+func run(args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.Execute()
+	report(stderr, err)
+	return exitStatus(err)
+}
+
+func report(w io.Writer, err error) {
+	if s := (*status)(nil); err == nil || (errors.As(err, &s) && s.err == nil) {
+		return
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintf(w, "tlsd: %s\n", line)
+	}
+}
+
+func exitStatus(err error) int {
+	var (
+		s      *status
+		listen *framework.ListenError
+		lost   *framework.LostError
+	)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &s):
+		return s.code
+	case errors.As(err, &listen), errors.As(err, &lost), errors.Is(err, plugin.ErrRunDir):
+		return exitMachine
+	}
+	return exitUsage
+}
+
+func newRoot() *cobra.Command {
+	root := newServe()
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.Args = unknownCommand
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w (%s --help lists the flags)", config.FlagError(cmd.Flags(), err), cmd.CommandPath())
+	})
+	root.AddCommand(newCheck(), newPlugin(), newVersion(), newDemoKeystore())
+	return root
+}
+
+// unknownCommand refuses words where a command could stand.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf("; did you mean %q?", near[0])
+	}
+	return fmt.Errorf("unknown command %q%s (%s help lists the commands)", args[0], hint, cmd.Root().Name())
+}
+
+// withFlags adds the configuration's flags to a command and has f run with them.
+func withFlags(cmd *cobra.Command, f func(cmd *cobra.Command, in config.Input) error) *cobra.Command {
+	flags := new(config.Flags)
+	cmd.Flags().SortFlags = false
+	flags.Register(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return f(cmd, config.Input{Flags: flags, Tiers: builtin})
+	}
+	return cmd
+}

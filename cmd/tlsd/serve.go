@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/tlsd/tlsd/framework"
+	"github.com/tlsd/tlsd/framework/config"
+	"github.com/tlsd/tlsd/logging"
+)
+
+func newServe() *cobra.Command {
+	return withFlags(&cobra.Command{
+		Use:   "tlsd",
+		Short: "Terminate TLS with your keystore, its keys in another process",
+		Long: `tlsd terminates TLS with the keystores that people have (PKCS#12, JKS, JCEKS,
+PEM) and forwards to a backend. The process that faces the network never holds a
+private key: a key manager, another process, does.
+
+What is not given falls back by itself: 127.0.0.1:8443, a built-in page, and a
+throw-away keystore where only this machine can connect. The environment holds
+TLSD_KEYMANAGER, TLSD_KEYSTORE_PASSWORD and TLSD_OPTS (-D and -X options).
+
+SIGHUP reads the keystores anew. SIGTERM and SIGINT end tlsd when the open
+connections have ended; a second one ends it at once.
+
+Exit status: 0; 1 what the machine refuses, or a key process that is lost; 2
+what tlsd was given is wrong.`,
+		Example: `  tlsd
+  tlsd --keystore server.p12 --keystore-password-file server.pass --backend http://127.0.0.1:8080
+  tlsd --keystore tls.crt,tls.key --listen 0.0.0.0:443 --backend tcp://127.0.0.1:5432
+  tlsd -Dssl.KeyManagerFactory.algorithm=PKIX -Djavax.net.ssl.keyStore=server.jks --keystore-password-file server.pass
+  tlsd --config /etc/tlsd/tlsd.yaml`,
+	}, serve)
+}
+
+func serve(cmd *cobra.Command, in config.Input) (err error) {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+
+	eff, err := config.Load(in)
+	if err != nil {
+		return err
+	}
+	log, err := logger(eff)
+	if err != nil {
+		return err
+	}
+	eff.Log = log
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	d := &daemon{log: log, cancel: cancel, server: make(chan *framework.Server, 1)}
+	go d.obey(ctx, signals)
+
+	caFile, remove, err := provideKeystore(ctx, eff)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	server, err := framework.NewServer(ctx, eff.Config)
+	if err != nil {
+		if ctx.Err() != nil { // told to end before it was up
+			return nil
+		}
+		return err
+	}
+	d.server <- server
+	if caFile != "" {
+		fmt.Fprintln(cmd.OutOrStdout(), curlLine(caFile, server.Addrs()[0]))
+	}
+	if err := server.Run(ctx); err != nil {
+		return &status{exitMachine, err}
+	}
+	return nil
+}
+
+// logger makes the log that a configuration asks for and writes down what
+// would surprise its author.
+func logger(eff *config.Effective) (*zap.Logger, error) {
+	l, err := logging.New(logging.Config{Level: eff.LogLevel, Format: eff.LogFormat, Levels: eff.LogLevels})
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range eff.Notes {
+		l.Zap().Named("config").Warn("configuration", zap.String(logging.FieldReason, note))
+	}
+	return l.Zap(), nil
+}
+
+// daemon is what signals act on.
+type daemon struct {
+	log    *zap.Logger
+	cancel context.CancelFunc     // ends serving, when open connections have ended
+	server chan *framework.Server // holds the server once there is one
+}
+
+// obey acts on signals: SIGHUP reloads, the first of the others ends gracefully
+// and the second at once. One that comes after it kills, as if nobody listened.
+func (d *daemon) obey(ctx context.Context, signals chan os.Signal) {
+	ending := false
+	for sig := range signals {
+		switch {
+		case sig == syscall.SIGHUP && !ending:
+			go d.reload(ctx)
+		case sig == syscall.SIGHUP:
+		case !ending:
+			ending = true
+			d.log.Info("signal: ending", zap.Stringer("signal", sig))
+			d.cancel()
+		default:
+			d.log.Warn("second signal: ending at once", zap.Stringer("signal", sig))
+			signal.Stop(signals)
+			_ = (<-d.server).Close() // Run returns what it gives
+			return
+		}
+	}
+}
+
+func (d *daemon) reload(ctx context.Context) {
+	select {
+	case server := <-d.server:
+		d.server <- server
+		if err := server.Reload(ctx); err != nil {
+			d.log.Error("reload failed: the old state stays in use", zap.Error(err))
+			return
+		}
+		d.log.Info("reloaded")
+	case <-ctx.Done():
+	}
+}
