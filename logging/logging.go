@@ -33,10 +33,10 @@ const (
 // Config says what is logged, how and where. The zero value is info and above,
 // on stderr, for whoever reads it.
 type Config struct {
-	Level  string            // of every logger that Levels doesn't cover; empty: info
-	Format string            // FormatJSON or FormatConsole; empty: console if Output is a terminal, else JSON
-	Levels map[string]string // by logger name, as SetLevels
-	Output zapcore.WriteSyncer
+	Level  string              // of every logger that Levels doesn't cover; empty: info
+	Format string              // FormatJSON or FormatConsole; empty: console if Output is a terminal, else JSON
+	Levels map[string]string   // by logger name, as SetLevels
+	Output zapcore.WriteSyncer // nil: stderr
 }
 
 // Logger is a zap logger whose levels can be changed while it is in use. It is
@@ -106,7 +106,7 @@ func newEncoder(format string, out io.Writer) (zapcore.Encoder, error) {
 	case FormatJSON:
 		return zapcore.NewJSONEncoder(c), nil
 	case FormatConsole:
-		c.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
+		c.EncodeTime = func(t time.Time, e zapcore.PrimitiveArrayEncoder) { e.AppendString(t.Local().Format("15:04:05.000")) }
 		c.EncodeLevel = zapcore.CapitalLevelEncoder
 		c.ConsoleSeparator = "  "
 		return zapcore.NewConsoleEncoder(c), nil
