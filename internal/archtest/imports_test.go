@@ -33,14 +33,15 @@ func others(paths ...string) []string { return paths }
 var known = map[string]may{
 	"logging": {own("framework/keymanager"), others(zap)},
 
-	"framework/keymanager":   {nil, others(zap)},
-	"framework/keystore":     {own("framework/keymanager", "logging"), others(zap, "golang.org/x/crypto")},
-	"framework/choose":       {own("framework/keymanager", "logging"), others(zap, "golang.org/x/net")},
-	"framework/plugin":       {own("framework/keymanager", "framework/keystore", "framework/plugin/proto", "logging"), others(zap, sys, goPlugin, hclog, grpc, protobuf)},
-	"framework/plugin/proto": {nil, others(grpc, protobuf)},
-	"framework/backend":      {own("logging"), others(zap, "golang.org/x/net")},
-	"framework":              {own("framework/backend", "framework/keymanager", "framework/plugin", "logging"), others(zap, sys, "golang.org/x/net")},
-	"framework/config":       {own("framework", "framework/keymanager", "logging"), others(zap, viper, "github.com/go-viper/mapstructure/v2", "github.com/spf13/pflag", "go.yaml.in/yaml/v3")},
+	"framework/keymanager":                {nil, others(zap)},
+	"framework/keymanager/keymanagertest": {own("framework/keymanager", "internal/testca"), nil},
+	"framework/keystore":                  {own("framework/keymanager", "logging"), others(zap, "golang.org/x/crypto")},
+	"framework/choose":                    {own("framework/keymanager", "logging"), others(zap, "golang.org/x/net")},
+	"framework/plugin":                    {own("framework/keymanager", "framework/keystore", "framework/plugin/proto", "logging"), others(zap, sys, goPlugin, hclog, grpc, protobuf)},
+	"framework/plugin/proto":              {nil, others(grpc, protobuf)},
+	"framework/backend":                   {own("logging"), others(zap, "golang.org/x/net")},
+	"framework":                           {own("framework/backend", "framework/keymanager", "framework/plugin", "logging"), others(zap, sys, "golang.org/x/net")},
+	"framework/config":                    {own("framework", "framework/keymanager", "logging"), others(zap, viper, "github.com/go-viper/mapstructure/v2", "github.com/spf13/pflag", "go.yaml.in/yaml/v3")},
 
 	"plugins/sunx509":    tier,
 	"plugins/pkix":       tier,
