@@ -31,7 +31,7 @@ type bag struct {
 // countBag refuses a file with too many parts.
 func (r *reader) countBag() error {
 	if r.bags++; r.bags > maxBags {
-		return &LimitError{What: "entries and certificates, more than", Value: maxBags, Max: maxBags}
+		return &LimitError{What: "entries and certificates", Value: int64(r.bags), Max: maxBags}
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func toDER(b []byte) (der, rest []byte, err error) {
 // minimal is whether it has the shortest form.
 func header(b []byte) (tag byte, length int, rest []byte, minimal bool, err error) {
 	if len(b) < 2 {
-		return 0, 0, nil, false, &DamagedError{Where: "ASN.1 structure breaks off"}
+		return 0, 0, nil, false, &DamagedError{Where: "the file breaks off"}
 	}
 	tag = b[0]
 	if tag&highTag == highTag {
@@ -59,20 +59,20 @@ func header(b []byte) (tag byte, length int, rest []byte, minimal bool, err erro
 		}
 		return tag, -1, b, false, nil
 	case n-0x80 > len(b):
-		return 0, 0, nil, false, &DamagedError{Where: "ASN.1 structure breaks off"}
+		return 0, 0, nil, false, &DamagedError{Where: "the file breaks off"}
 	default:
 		size := b[:n-0x80]
 		b = b[n-0x80:]
 		for _, c := range size {
 			if length > math.MaxInt32>>8 {
-				return 0, 0, nil, false, &DamagedError{Where: "ASN.1 length is beyond the end of the file"}
+				return 0, 0, nil, false, &DamagedError{Where: "the file breaks off, or a length in it is wrong"}
 			}
 			length = length<<8 | int(c)
 		}
 		minimal = size[0] != 0 && length >= 0x80
 	}
 	if length > len(b) {
-		return 0, 0, nil, false, &DamagedError{Where: "ASN.1 length is beyond the end of the file"}
+		return 0, 0, nil, false, &DamagedError{Where: "the file breaks off, or a length in it is wrong"}
 	}
 	return tag, length, b, minimal, nil
 }

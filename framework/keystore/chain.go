@@ -153,11 +153,14 @@ func (r *reader) noteUnrelated() {
 		if used[string(c.der)] {
 			continue
 		}
-		if n++; n <= enough {
+		if n++; n <= enough && len(r.Entries) > 0 {
 			r.warn("certificate %q belongs to no key and is not marked as trusted", c.title())
 		}
 	}
-	if n > enough {
+	switch {
+	case n > 0 && len(r.Entries) == 0:
+		r.warn("there is no entry: its %d certificates belong to no key and are not marked as trusted", n)
+	case n > enough:
 		r.warn("%d more certificates belong to no key and are not marked as trusted", n-enough)
 	}
 }

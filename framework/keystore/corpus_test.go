@@ -47,7 +47,7 @@ type corpusKey struct {
 func rowsTheFileContradicts() map[string]string {
 	return map[string]string{
 		"generated/jceks-mixed.jceks":                      "keytool lists a key entry and a secret; the row counts no key",
-		"apache_santuario-xml-security-java/keystore2.jks": "keytool lists entries; the row counts no key",
+		"apache_santuario-xml-security-java/keystore2.jks": "keytool lists two key entries, a certificate and a secret; the row counts no key",
 	}
 }
 

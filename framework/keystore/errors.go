@@ -55,14 +55,14 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 // deliberately not read.
 type UnsupportedError struct {
 	Algorithm string // its name, or its object identifier
-	Hint      string // the command that converts the store
+	Hint      string // what to do: mostly the command that converts the store
 }
 
 func (e *UnsupportedError) Error() string {
 	if e.Hint == "" {
 		return "unsupported algorithm " + e.Algorithm
 	}
-	return "unsupported algorithm " + e.Algorithm + "; convert it: " + e.Hint
+	return "unsupported algorithm " + e.Algorithm + "; " + e.Hint
 }
 
 // FormatError is returned when a file is not a keystore, or one of another
@@ -96,7 +96,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	s := fmt.Sprintf("over a limit: %s %d, at most %d", e.What, e.Value, e.Max)
+	s := fmt.Sprintf("over a limit: %s: %d, at most %d", e.What, e.Value, e.Max)
 	if e.Hint != "" {
 		s += " (" + e.Hint + ")"
 	}

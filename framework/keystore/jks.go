@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
@@ -146,11 +147,16 @@ func readBlock(s *cryptobyte.String, out *cryptobyte.String) bool {
 }
 
 // readJavaUTF reads a string in Java's modified UTF-8: UTF-16 whose units are
-// encoded one by one, zero in two bytes.
+// encoded one by one, zero in two bytes. Other writers use UTF-8 as it is; the
+// two are equal where both are valid.
 func readJavaUTF(s *cryptobyte.String, out *string) bool {
 	var b cryptobyte.String
 	if !s.ReadUint16LengthPrefixed(&b) || len(b) > maxName {
 		return false
+	}
+	if utf8.Valid(b) {
+		*out = cleanName(string(b))
+		return true
 	}
 	var units []uint16
 	for i := 0; i < len(b); {

@@ -21,6 +21,9 @@ type safe struct {
 	keys    int // plain keys in it, counted while reading
 }
 
+// exportAnew is the advice where no tool is known to convert.
+const exportAnew = "export it anew from where it came, with a password"
+
 // readPKCS12 reads a PFX (RFC 7292, 4). All that can be known without a
 // password is read, and its parameters are checked, before the MAC costs
 // anything; what is encrypted follows once a password has fitted.
@@ -85,7 +88,7 @@ func (r *reader) readPFX(data []byte) (content, macData []byte, err error) {
 		return nil, nil, err
 	}
 	if oid != oidData {
-		return nil, nil, &UnsupportedError{Algorithm: "public-key integrity (signed data) instead of a password"}
+		return nil, nil, &UnsupportedError{Algorithm: "public-key integrity (signed data) instead of a password", Hint: exportAnew}
 	}
 	if content, ok = readOctets(inner); !ok {
 		return nil, nil, &DamagedError{Where: "authenticated safe"}
@@ -151,7 +154,7 @@ func (r *reader) readSafe(info cryptobyte.String) (safe, error) {
 	case oidEncryptedData:
 		return r.readEncryptedSafe(inner)
 	case oidEnvelopedData:
-		return safe{}, &UnsupportedError{Algorithm: "public-key privacy (enveloped data) instead of a password"}
+		return safe{}, &UnsupportedError{Algorithm: "public-key privacy (enveloped data) instead of a password", Hint: exportAnew}
 	}
 	return safe{}, &UnsupportedError{Algorithm: "content type " + oid}
 }

@@ -57,7 +57,7 @@ func readFile(path string) ([]byte, error) {
 	case !mode.IsRegular():
 		return nil, errors.New("is not a regular file but a pipe, device or socket, which can't be read again on reload: copy it to a file")
 	case info.Size() > maxFile:
-		return nil, &LimitError{What: "size of the file in bytes,", Value: info.Size(), Max: maxFile}
+		return nil, &LimitError{What: "size of the file in bytes", Value: info.Size(), Max: maxFile}
 	case info.Size() == 0:
 		return nil, errors.New("is empty")
 	}
@@ -67,7 +67,7 @@ func readFile(path string) ([]byte, error) {
 		return nil, openCause(err)
 	}
 	if buf.Len() > maxFile {
-		return nil, &LimitError{What: "size of the file in bytes,", Value: int64(buf.Len()), Max: maxFile}
+		return nil, &LimitError{What: "size of the file in bytes", Value: int64(buf.Len()), Max: maxFile}
 	}
 	return buf.Bytes(), nil
 }

@@ -122,11 +122,11 @@ func (s *Store) advise(err error) error {
 	c := *u
 	switch s.Format {
 	case PKCS12:
-		c.Hint = "openssl pkcs12 -legacy -in OLD -out TEMP.pem && openssl pkcs12 -export -in TEMP.pem -out NEW, then remove TEMP.pem"
+		c.Hint = "convert it: openssl pkcs12 -legacy -in OLD -out TEMP.pem && openssl pkcs12 -export -in TEMP.pem -out NEW, then remove TEMP.pem"
 	case PEM:
-		c.Hint = "openssl pkcs8 -topk8 -v2 aes-256-cbc -in OLD -out NEW"
+		c.Hint = "convert it: openssl pkcs8 -topk8 -v2 aes-256-cbc -in OLD -out NEW"
 	default:
-		c.Hint = "keytool -importkeystore -srckeystore OLD -destkeystore NEW -deststoretype pkcs12"
+		c.Hint = "convert it: keytool -importkeystore -srckeystore OLD -destkeystore NEW -deststoretype pkcs12"
 	}
 	return &c
 }
