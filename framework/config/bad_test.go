@@ -81,6 +81,8 @@ func TestBadInput(t *testing.T) {
 		{"setting_of_nobody", input{args: []string{"--plugin-setting", "hsm.pin=1"}}, `there is no plugin "hsm"`},
 
 		{"address", input{args: []string{"--listen", "8443"}}, `listeners[0].listen (flag --listen): "8443" is no address; write host:port`},
+		{"backend", input{args: []string{"--backend", "localhost:8080"}}, `listeners[0].backend (flag --backend): backend "localhost:8080": `},
+		{"backend_tls_without_tls", input{file: "keystores: [{path: a}]\nlisteners: [{backend: 'http://a', backend_tls: {name: a}}]"}, `backend_tls (tlsd.yaml:2): is for https and tls backends, and this one is "http://a"`},
 		{"two_listeners_and_flag", input{file: "keystores: [{path: a}]\nlisteners: [{listen: ':1'}, {listen: ':2'}]", args: []string{"--backend", "tcp://a:1"}}, `flag --backend: describes one listener, and "tlsd.yaml" has 2`},
 		{"same_address", input{file: "keystores: [{path: a}]\nlisteners: [{listen: ':1'}, {listen: ':1'}]"}, `":1" is what listeners[0] listens on`},
 		{"client_auth", input{args: []string{"--client-auth", "need", "--client-ca", "a"}}, `client_auth (flag --client-auth): "need" is neither none, optional nor require`},

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tlsd/tlsd/framework"
+	"github.com/tlsd/tlsd/framework/backend"
 	"github.com/tlsd/tlsd/framework/keymanager"
 )
 
@@ -136,7 +137,7 @@ func (d *draft) listener(i int) (framework.Listener, error) {
 		},
 	}
 	for _, set := range []func(string, *listener, *framework.Listener) error{
-		d.address, d.clientAuth, d.proxies, d.headerFormat, d.tls,
+		d.address, d.backend, d.clientAuth, d.proxies, d.headerFormat, d.tls,
 	} {
 		if err := set(at, s, &l); err != nil {
 			return l, err
@@ -158,6 +159,17 @@ func (d *draft) address(at string, s *listener, _ *framework.Listener) error {
 	}
 	if err != nil {
 		return d.wrong(at+"listen", "%q is no address; write host:port (127.0.0.1:8443, [::1]:8443, :8443) or unix:PATH", s.Listen)
+	}
+	return nil
+}
+
+func (d *draft) backend(at string, s *listener, _ *framework.Listener) error {
+	target, err := backend.Parse(s.Backend)
+	if err != nil {
+		return d.wrong(at+"backend", "%w", err)
+	}
+	if !target.TLS() && s.BackendTLS != (backendTLS{}) {
+		return d.wrong(at+"backend_tls", "is for https and tls backends, and this one is %q", s.Backend)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ var known = map[string]may{
 	"framework/plugin/proto":              {nil, others(grpc, protobuf)},
 	"framework/backend":                   {own("logging"), others(zap, "golang.org/x/net")},
 	"framework":                           {own("framework/backend", "framework/keymanager", "framework/plugin", "logging"), others(zap, sys, "golang.org/x/net")},
-	"framework/config":                    {own("framework", "framework/keymanager", "logging"), others(zap, viper, "github.com/go-viper/mapstructure/v2", "github.com/spf13/pflag", "go.yaml.in/yaml/v3")},
+	"framework/config":                    {own("framework", "framework/backend", "framework/keymanager", "logging"), others(zap, viper, "github.com/go-viper/mapstructure/v2", "github.com/spf13/pflag", "go.yaml.in/yaml/v3")},
 
 	"plugins/sunx509":    tier,
 	"plugins/pkix":       tier,
