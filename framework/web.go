@@ -25,13 +25,16 @@ const headerTimeout = time.Minute
 // handshake is done, and asks for the handler anew for each request, so that a
 // reload reaches connections that stay open.
 func newWeb(ctx context.Context, l *listener) *http.Server {
+	// Only levels that there are not make this fail. What goes wrong between a
+	// client and net/http is the client's doing, and news for debugging only.
+	errorLog, _ := zap.NewStdLogAt(l.log, zap.DebugLevel)
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			l.route.Load().handler.ServeHTTP(w, r)
 		}),
 		ReadHeaderTimeout: headerTimeout,
 		MaxHeaderBytes:    backend.MaxHeaderBytes,
-		ErrorLog:          zap.NewStdLog(l.log.WithOptions(zap.IncreaseLevel(zap.DebugLevel))),
+		ErrorLog:          errorLog,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return backend.WithInfo(ConnContext(ctx, c), connOf(c).info())

@@ -58,7 +58,7 @@ func (l *launch) start(ctx context.Context) (*process, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := l.exe.verify(); err != nil {
-		return nil, fmt.Errorf("plugin %q: %w", l.exe.path, err)
+		return nil, err
 	}
 	dir, err := makeRunDir(l.runDir)
 	if err != nil {
@@ -108,10 +108,12 @@ func firstFreeFD(exe *executable) int {
 }
 
 // childEnv is all that a key process gets of our environment: secrets must not
-// be there, and what is not needed may hold some.
+// be there, and what is not needed may hold some. GODEBUG is Go's: a front in
+// FIPS mode wants its key process to be so too.
 func childEnv(getenv func(string) string, tier, dir string) []string {
 	env := []string{childMarker + "=" + tier, "TMPDIR=" + dir}
-	for _, name := range []string{"PATH", "LANG", "TZ", "HOME"} {
+	// GODEBUG, since FIPS mode must hold in both processes.
+	for _, name := range []string{"PATH", "LANG", "TZ", "HOME", "GODEBUG"} {
 		if v := getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}

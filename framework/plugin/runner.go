@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -56,31 +55,24 @@ func newChild(ctx context.Context, exe *executable, cmd *exec.Cmd, out *output) 
 // Start starts the process and waits for the first line that it prints, which
 // must be go-plugin's handshake. On error nothing is left running.
 func (c *child) Start(context.Context) error {
-	life, lifeEnd, err := os.Pipe()
+	pipes, err := openPipes(3)
 	if err != nil {
 		return err
 	}
-	defer life.Close()
-	outR, outW, err := os.Pipe()
-	if err != nil {
-		return errors.Join(err, lifeEnd.Close())
-	}
-	defer outW.Close()
-	errR, errW, err := os.Pipe()
-	if err != nil {
-		return errors.Join(err, lifeEnd.Close(), outR.Close())
-	}
-	defer errW.Close()
-
-	c.life = lifeEnd
-	c.cmd.ExtraFiles[lifeLineFD-3], c.cmd.Stdout, c.cmd.Stderr = life, outW, errW
+	life, stdout, stderr := pipes[0], pipes[1], pipes[2]
+	c.life = life.w
+	c.cmd.ExtraFiles[lifeLineFD-3], c.cmd.Stdout, c.cmd.Stderr = life.r, stdout.w, stderr.w
 	started := make(chan error)
 	go c.run(started)
 	if err := <-started; err != nil {
-		return errors.Join(c.exe.explain(err), lifeEnd.Close(), outR.Close(), errR.Close())
+		closePipes(pipes)
+		return c.exe.explain(err)
+	}
+	for _, theirs := range []*os.File{life.r, stdout.w, stderr.w} {
+		_ = theirs.Close()
 	}
 	lines := make(chan string, 1)
-	go c.drain(outR, errR, lines)
+	go c.drain(stdout.r, stderr.r, lines)
 	c.first, err = c.handshake(lines)
 	if err != nil {
 		c.kill()
@@ -89,11 +81,34 @@ func (c *child) Start(context.Context) error {
 	return err
 }
 
+type pipe struct{ r, w *os.File }
+
+func openPipes(n int) ([]pipe, error) {
+	pipes := make([]pipe, n)
+	for i := range pipes {
+		var err error
+		if pipes[i].r, pipes[i].w, err = os.Pipe(); err != nil {
+			closePipes(pipes[:i])
+			return nil, err
+		}
+	}
+	return pipes, nil
+}
+
+func closePipes(pipes []pipe) {
+	for _, p := range pipes {
+		_ = p.r.Close()
+		_ = p.w.Close()
+	}
+}
+
 // run starts the process and reaps it, on one thread that lives as long as the
 // process does: the kernel kills the process when that thread ends (PDEATHSIG).
+// The thread gives up new privileges, which the process inherits, and so is
+// never unlocked for other work.
 func (c *child) run(started chan<- error) {
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	noNewPrivilegesForThread()
 	err := c.cmd.Start()
 	if err == nil {
 		c.mu.Lock()

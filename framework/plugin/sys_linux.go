@@ -37,3 +37,10 @@ func awaitExit(pid int) {
 		}
 	}
 }
+
+// noNewPrivilegesForThread keeps the calling thread, and what it starts, from
+// gaining privileges by executing something. Where that fails, the key process
+// says so itself.
+func noNewPrivilegesForThread() {
+	_ = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+}

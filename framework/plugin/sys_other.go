@@ -27,3 +27,6 @@ func pinnedPath(_ int, path string) string { return path }
 // awaitExit does nothing: the process is reaped first and its group is killed
 // right after.
 func awaitExit(int) {}
+
+// noNewPrivilegesForThread does nothing: there is no such thing here.
+func noNewPrivilegesForThread() {}
