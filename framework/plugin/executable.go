@@ -36,7 +36,8 @@ type executable struct {
 }
 
 // openExecutable opens the command's program and refuses one that can't or
-// shouldn't run. The caller closes the result.
+// shouldn't run; its content is compared by verify. The caller closes the
+// result.
 func openExecutable(cmd Command) (*executable, error) {
 	if cmd.Path == "" {
 		path, err := selfPath()
@@ -56,11 +57,7 @@ func openExecutable(cmd Command) (*executable, error) {
 		return nil, fmt.Errorf("plugin %q: %w", path, pathCause(err))
 	}
 	e := &executable{path: path, file: file, sum: sum}
-	err = e.check()
-	if err == nil {
-		err = e.verify()
-	}
-	if err != nil {
+	if err := e.check(); err != nil {
 		return nil, errors.Join(fmt.Errorf("plugin %q: %w", path, err), file.Close())
 	}
 	return e, nil
@@ -95,11 +92,11 @@ func (e *executable) verify() error {
 		return nil
 	}
 	found, err := e.digest()
-	if err != nil {
-		return err
+	if err == nil && found != e.sum {
+		err = fmt.Errorf("wrong SHA-256: expected %s, found %s; is it the version that was meant?", e.sum, found)
 	}
-	if found != e.sum {
-		return fmt.Errorf("wrong SHA-256: expected %s, found %s; is it the version that was meant?", e.sum, found)
+	if err != nil {
+		return fmt.Errorf("plugin %q: %w", e.path, err)
 	}
 	return nil
 }

@@ -102,8 +102,6 @@ func newHost(ctx context.Context, cmd Command, spec Spec, opt HostOptions) (*Hos
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
 	there, files, err := openDescriptors(ctx, spec, firstFreeFD(exe))
 	if err != nil {
 		return nil, errors.Join(err, exe.close())
