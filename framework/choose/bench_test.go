@@ -43,6 +43,19 @@ func BenchmarkSelect(b *testing.B) {
 	}
 }
 
+// BenchmarkNew is what a view costs once, its first index included.
+func BenchmarkNew(b *testing.B) {
+	for _, n := range []int{1, 1000} {
+		entries := manyEntries(b, n)
+		b.Run(fmt.Sprintf("entries=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				c := mustNew(b, New, keymanager.Env{}, entries...)
+				c.table(keymanager.RoleServer, c.now())
+			}
+		})
+	}
+}
+
 // BenchmarkLogOff compares no logger at all with one whose debug is off.
 func BenchmarkLogOff(b *testing.B) {
 	entries := manyEntries(b, 10)

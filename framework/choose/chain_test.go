@@ -150,3 +150,18 @@ func TestUsage(t *testing.T) {
 		})
 	}
 }
+
+func FuzzChainNeverPanics(f *testing.F) {
+	leaf := testca.NewRoot(f, testca.Spec{Name: "ca"}).Issue(f, testca.Spec{DNS: []string{"w.test"}})
+	f.Add(leaf.DER)
+	f.Add(leaf.Cert.RawIssuer)
+	f.Fuzz(func(t *testing.T, der []byte) {
+		got, err := traitsOfChain(leaf.Cert, [][]byte{leaf.DER, der})
+		if err == nil && len(got.issuers) != 2 {
+			t.Errorf("%d issuers of a chain of two", len(got.issuers))
+		}
+		if canonicalName(der) != canonicalName(der) {
+			t.Error("a name is not equal to itself")
+		}
+	})
+}

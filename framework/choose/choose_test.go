@@ -11,7 +11,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"math/big"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -384,4 +387,36 @@ func TestReuseSpansFitUnixNanoseconds(t *testing.T) {
 	if !time.Unix(0, r.From.UnixNano()).Equal(r.From) || !time.Unix(0, r.Until.UnixNano()).Equal(r.Until) {
 		t.Errorf("reuse %v to %v does not survive UnixNano", r.From, r.Until)
 	}
+}
+
+// The index is made anew by whoever finds the old one out of date, while others
+// choose. Run with -race.
+func TestConcurrentSelectWhileTheClockMoves(t *testing.T) {
+	start := time.Now()
+	root := testca.NewRoot(t, testca.Spec{Name: "root"})
+	var entries []keymanager.Entry
+	for i := range 8 {
+		spec := testca.Spec{NotBefore: start.Add(-time.Hour), NotAfter: start.Add(time.Duration(i+1) * time.Minute)}
+		entries = append(entries, entry(strconv.Itoa(i), root.Issue(t, spec)))
+	}
+	var clock atomic.Int64
+	env := keymanager.Env{Now: func() time.Time { return start.Add(time.Duration(clock.Load()) * time.Second) }}
+	c := mustNew(t, New, env, entries...)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 200 {
+				before := clock.Add(1)
+				cred, err := c.Select(modern(""))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if cred.Leaf.NotAfter.Before(start.Add(time.Duration(before)*time.Second).Truncate(time.Second)) && cred.Alias != "0" {
+					t.Errorf("alias %q, expired at %v, is no last resort", cred.Alias, cred.Leaf.NotAfter)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

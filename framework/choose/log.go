@@ -39,9 +39,12 @@ func (c *Chooser) explain(h *keymanager.Hello, now time.Time) {
 }
 
 func (c *Chooser) logVerdict(level zapcore.Level, msg string, v Verdict, about []zap.Field) {
-	more := []zap.Field{
-		zap.Stringer(logging.FieldClass, v.Class),
-		zap.Stringer(logging.FieldScheme, v.Scheme),
+	var more []zap.Field
+	if v.Rule != RuleUnusable {
+		more = append(more, zap.Stringer(logging.FieldClass, v.Class))
+	}
+	if v.Scheme != 0 {
+		more = append(more, zap.Stringer(logging.FieldScheme, v.Scheme))
 	}
 	if v.Rule != "" {
 		more = append(more, zap.String(logging.FieldRule, string(v.Rule)))

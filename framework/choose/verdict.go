@@ -43,7 +43,7 @@ type Verdict struct {
 	Builder int
 	Alias   string
 	Out     bool                // the peer can't have it at all
-	Class   Class               // OK where it couldn't be found out
+	Class   Class               // of no meaning where Rule is RuleUnusable
 	Match   Match               // how it carries the server name
 	Scheme  tls.SignatureScheme // the peer's most preferred of those that it signs by; 0: none
 	Rule    Rule                // what decided against it; empty for a winner of class OK
