@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/internal/testca"
 )
 
 func fdPath(f *os.File) string { return fmt.Sprintf("/dev/fd/%d", f.Fd()) }
@@ -132,6 +133,24 @@ func TestMovedDescriptorIsNamedAsTheUserDid(t *testing.T) {
 	_, err = Start(t.Context(), Command{Tier: "rowdy"}, spec, HostOptions{RunDir: shortTempDir(t)})
 	if err == nil || !strings.Contains(err.Error(), `"/dev/stdin,/dev/stdin"`) {
 		t.Errorf("start: %v", err)
+	}
+}
+
+func TestTrustStoreMayBeADescriptor(t *testing.T) {
+	root := testca.NewRoot(t, testca.Spec{Name: "root"})
+	store, other := fdPath(pipeWith(t, root.CertPEM())), fdPath(pipeWith(t, root.CertPEM()))
+	h := startHost(t, "", func(s *hostSetup) { s.spec.Files = []string{store} })
+	for range 2 {
+		ders, _, err := h.Trust(t.Context(), store, "", keymanager.PasswordRef{})
+		if err != nil || len(ders) != 1 || !bytes.Equal(ders[0], root.DER) {
+			t.Errorf("%d certificates, %v", len(ders), err)
+		}
+	}
+	if _, _, err := h.Trust(t.Context(), other, "", keymanager.PasswordRef{}); err == nil || !strings.Contains(err.Error(), "was not named when the key process started") {
+		t.Errorf("trust of a descriptor that nobody passed on: %v", err)
+	}
+	if _, _, err := h.Trust(t.Context(), "/nowhere.pem", "", keymanager.PasswordRef{}); err == nil || !strings.Contains(err.Error(), "/nowhere.pem") {
+		t.Errorf("trust of a missing file: %v", err)
 	}
 }
 

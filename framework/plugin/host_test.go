@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -72,6 +73,13 @@ func TestKilledProcessIsReplacedAndItsKeysSign(t *testing.T) {
 	if !h.logged("key process ended map[after") || !h.logged("signal: killed") {
 		t.Error("the death was not logged with its status")
 	}
+}
+
+func TestKeyThatIsOnlyEverSelectedSignsAfterARestart(t *testing.T) {
+	h := startHost(t, "", func(s *hostSetup) { s.cmd.Tier, s.spec.Settings = "test", json.RawMessage(`{"hide":true}`) })
+	cred := mustSelect(t, h.Host)
+	_ = killProcess(h.Describe().PID)
+	h.mustSign(t, cred.Key) // by one more Select with the same hello
 }
 
 func TestReplacementHasTheLevelsOfItsPredecessor(t *testing.T) {

@@ -133,3 +133,29 @@ func TestCrashAtTheFirstStartIsSaid(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 }
+
+func TestCallsThatHangBoundTheirKindOnly(t *testing.T) {
+	h := startHost(t, "hang", func(s *hostSetup) { s.opt.PluginWait = 300 * time.Millisecond })
+	entries, err := h.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var calls sync.WaitGroup
+	slots := h.slot.Load().process.selects.slots
+	for range cap(slots) {
+		calls.Go(func() {
+			if _, err := h.Select(ctx, serverHello("a.example")); !errors.Is(err, context.Canceled) {
+				t.Errorf("hanging select: %v", err)
+			}
+		})
+	}
+	eventually(t, "a full gate", func() bool { return len(slots) == cap(slots) })
+	cancel()
+	calls.Wait()
+	// The calls are given up, but the key process works on them still.
+	if _, err := h.Select(t.Context(), serverHello("a.example")); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("one more select: %v", err)
+	}
+	h.mustSign(t, entries[0].Key)
+}

@@ -108,8 +108,7 @@ func firstFreeFD(exe *executable) int {
 }
 
 // childEnv is all that a key process gets of our environment: secrets must not
-// be there, and what is not needed may hold some. GODEBUG is Go's: a front in
-// FIPS mode wants its key process to be so too.
+// be there, and what is not needed may hold some.
 func childEnv(getenv func(string) string, tier, dir string) []string {
 	env := []string{childMarker + "=" + tier, "TMPDIR=" + dir}
 	// GODEBUG, since FIPS mode must hold in both processes.

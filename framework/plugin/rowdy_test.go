@@ -35,8 +35,18 @@ func rowdyTier() keymanager.Tier {
 		if err == nil {
 			err = misbehave(set.Do)
 		}
+		if set.Do == "hang" {
+			return hangingManager{km.(*testManager)}, err
+		}
 		return km, err
 	}}
+}
+
+// hangingManager never answers Select, whatever becomes of its context.
+type hangingManager struct{ *testManager }
+
+func (hangingManager) Select(context.Context, *keymanager.Hello) (*keymanager.Credential, error) {
+	select {}
 }
 
 func misbehave(how string) error {
