@@ -57,6 +57,7 @@ func (c *Config) checkDurations() error {
 		"Limits.HandshakeTimeout": int64(c.Limits.HandshakeTimeout), "Drain": int64(c.Drain),
 	} {
 		if d < 0 {
+			//lint:ignore ST1005 it begins with the name of a field
 			return fmt.Errorf("Config.%s is negative: set 0 for the default, or a duration", name)
 		}
 	}

@@ -34,6 +34,7 @@ func (l *Listener) check() error {
 	}
 	for _, id := range l.Groups {
 		if !slices.Contains(knownGroups(), tls.CurveID(id)) {
+			//lint:ignore ST1005 it begins with the name of a field
 			return fmt.Errorf("Groups: group %#04x is not known: use one of %v", id, knownGroups())
 		}
 	}
@@ -43,11 +44,13 @@ func (l *Listener) check() error {
 func checkAddress(address string) error {
 	if path, ok := strings.CutPrefix(address, unixPrefix); ok {
 		if path == "" {
+			//lint:ignore ST1005 it begins with the name of a field
 			return fmt.Errorf("Listen: %q has no path: write unix:PATH", address)
 		}
 		return nil
 	}
 	if _, _, err := net.SplitHostPort(address); err != nil {
+		//lint:ignore ST1005 it begins with the name of a field
 		return fmt.Errorf("Listen: %q is no address: write host:port or unix:PATH", address)
 	}
 	return nil
@@ -112,4 +115,36 @@ func (a ClientAuth) tlsAuth() tls.ClientAuthType {
 		return tls.RequireAndVerifyClientCert
 	}
 	return tls.NoClientCert
+}
+
+// withListeners returns c with the defaults of its listeners filled in, and the
+// aliases that they demand told to the key manager.
+func (c Config) withListeners() Config {
+	c.Listeners = slices.Clone(c.Listeners)
+	if len(c.Listeners) == 0 {
+		c.Listeners = []Listener{{}}
+	}
+	c.Options.Aliases = slices.Clone(c.Options.Aliases)
+	for i := range c.Listeners {
+		l := &c.Listeners[i]
+		if l.Listen == "" {
+			l.Listen = defaultListen
+		}
+		if l.Backend == "" {
+			l.Backend = defaultBackend
+		}
+		if l.Alias != "" && !slices.Contains(c.Options.Aliases, l.Alias) {
+			c.Options.Aliases = append(c.Options.Aliases, l.Alias)
+		}
+	}
+	return c
+}
+
+func (c *Config) checkListeners() error {
+	for i := range c.Listeners {
+		if err := c.Listeners[i].check(); err != nil {
+			return fmt.Errorf("Config.Listeners[%d].%w", i, err)
+		}
+	}
+	return nil
 }

@@ -197,7 +197,8 @@ func Wipe(s crypto.Signer) {
 		wipeInt(k.Precomputed.Dq)
 		wipeInt(k.Precomputed.Qinv)
 	case *ecdsa.PrivateKey:
-		wipeInt(k.D) //nolint:staticcheck // deprecated for making keys by hand; here one ends
+		//lint:ignore SA1019 deprecated for making keys by hand; here one ends
+		wipeInt(k.D)
 	case ed25519.PrivateKey:
 		clear(k)
 	}
