@@ -28,7 +28,7 @@ type listener struct {
 	route   atomic.Pointer[route] // replaced as a whole by a reload
 	tickets *tls.Config           // holds the session ticket keys, which outlive reloads
 	handed  *handed               // takes connections to web; nil for a byte backend
-	web     *http.Server          // nil for a byte backend and before start
+	web     *http.Server          // nil for a byte backend
 
 	prefix   string        // of connection ids
 	count    atomic.Uint64 // connections, for their ids
@@ -45,12 +45,11 @@ const (
 )
 
 // start begins to serve.
-func (l *listener) start(ctx context.Context) {
-	if l.handed != nil {
-		l.web = newWeb(ctx, l)
+func (l *listener) start() {
+	if l.web != nil {
 		l.server.serving.Go(func() { _ = l.web.Serve(l.handed) }) // returns when handed is closed
 	}
-	l.server.accepting.Go(func() { l.accept(ctx) })
+	l.server.accepting.Go(func() { l.accept() })
 }
 
 // finish lets requests under way come to their end, until ctx ends.
@@ -64,6 +63,7 @@ func (l *listener) finish(ctx context.Context) {
 func (l *listener) stop() {
 	if l.web != nil {
 		_ = l.web.Close()
+		_ = l.handed.Close() // web closes it only if it served
 	}
 	_ = l.route.Load().close()
 }
@@ -71,7 +71,7 @@ func (l *listener) stop() {
 // accept hands each connection to a goroutine until the listener is closed. A
 // failure, such as a lack of file descriptors, is waited out: what is being
 // served goes on, and its end is what makes room.
-func (l *listener) accept(ctx context.Context) {
+func (l *listener) accept() {
 	backOff := minBackOff
 	for {
 		raw, err := l.ln.Accept()
@@ -86,7 +86,7 @@ func (l *listener) accept(ctx context.Context) {
 		}
 		backOff = minBackOff
 		c := l.admit(raw)
-		l.server.handshakes.Go(func() { l.handshake(ctx, c) })
+		l.server.handshakes.Go(func() { l.handshake(c) })
 	}
 }
 
@@ -114,14 +114,14 @@ func (l *listener) admit(raw net.Conn) *conn {
 }
 
 // handshake does the handshake of c and hands it on.
-func (l *listener) handshake(ctx context.Context, c *conn) {
+func (l *listener) handshake(c *conn) {
 	r := l.route.Load()
 	cfg := r.tls.Clone()
 	carryServed(cfg, c, l.tickets)
 	client := tls.Server(c, cfg)
-	// The deadline of c bounds this and not ctx, which would close c at once,
-	// so that no alert could say why.
-	err := client.HandshakeContext(context.WithoutCancel(ctx))
+	// The deadline of c bounds this. A context that ends would close c at once,
+	// and no alert could say why.
+	err := client.Handshake()
 	c.shaking.Store(false)
 	if err != nil {
 		l.refused(c, client, err)
@@ -144,7 +144,7 @@ func (l *listener) handshake(ctx context.Context, c *conn) {
 	info.State = state
 	l.server.serving.Go(func() {
 		defer c.Close()
-		r.bytes.Forward(backend.WithInfo(ctx, info), client)
+		r.bytes.Forward(backend.WithInfo(l.server.ctx, info), client)
 	})
 }
 

@@ -4,9 +4,11 @@
 package framework
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"sync"
@@ -25,21 +27,31 @@ const headerTimeout = time.Minute
 // handshake is done, and asks for the handler anew for each request, so that a
 // reload reaches connections that stay open.
 func newWeb(ctx context.Context, l *listener) *http.Server {
-	// Only levels that there are not make this fail. What goes wrong between a
-	// client and net/http is the client's doing, and news for debugging only.
-	errorLog, _ := zap.NewStdLogAt(l.log, zap.DebugLevel)
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			l.route.Load().handler.ServeHTTP(w, r)
 		}),
 		ReadHeaderTimeout: headerTimeout,
 		MaxHeaderBytes:    backend.MaxHeaderBytes,
-		ErrorLog:          errorLog,
+		ErrorLog:          log.New(httpLog{l.log}, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return backend.WithInfo(ConnContext(ctx, c), connOf(c).info())
 		},
 	}
+}
+
+// httpLog is where net/http complains: about a handler that panicked, which is
+// a fault of ours, and about clients.
+type httpLog struct{ log *zap.Logger }
+
+func (h httpLog) Write(line []byte) (int, error) {
+	level := zap.DebugLevel
+	if bytes.HasPrefix(line, []byte("http: panic")) || bytes.HasPrefix(line, []byte("http2: panic")) {
+		level = zap.ErrorLevel
+	}
+	h.log.Log(level, "http server", zap.ByteString("text", bytes.TrimSpace(line)))
+	return len(line), nil
 }
 
 // handed is a net.Listener whose connections are put into it.

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+)
+
+// Run serves until ctx ends, or until the key manager is lost for good, which
+// is an error. Then listeners are closed, open connections have Config.Drain to
+// come to their end before they are cut, and the key manager is closed last.
+// Run is called once.
+func (s *Server) Run(ctx context.Context) error {
+	if err := s.start(); err != nil {
+		return err
+	}
+	var lost error
+	select {
+	case <-ctx.Done():
+	case <-s.keys.manager.Done():
+		lost = &LostError{s.keys.tier, s.keys.manager.Err()}
+	}
+	s.log.Info("ending", zap.Duration("drain", s.drain))
+	s.drainAll()
+	return errors.Join(lost, s.Close())
+}
+
+// start begins to accept on each listener.
+func (s *Server) start() error {
+	s.starting.Lock()
+	defer s.starting.Unlock()
+	if s.closed {
+		return errors.New("run: the server is closed")
+	}
+	for _, l := range s.listeners {
+		l.start()
+		l.log.Info("listening", zap.Stringer("address", l.ln.Addr()), zap.String("backend", l.cfg.Backend))
+	}
+	return nil
+}
+
+// LostError is returned by Run when the key manager is lost for good.
+type LostError struct {
+	Tier string
+	Err  error // what the key process ended with; nil: not known
+}
+
+func (e *LostError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("key manager %q is lost", e.Tier)
+	}
+	return fmt.Sprintf("key manager %q is lost: %v", e.Tier, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *LostError) Unwrap() error { return e.Err }
+
+// drainAll closes the listeners and waits for connections to end, at most for
+// s.drain.
+func (s *Server) drainAll() {
+	ctx, cancel := context.WithTimeout(context.Background(), s.drain)
+	defer cancel()
+	s.closeListeners()
+	s.accepting.Wait()
+	s.conns.close(func(c *conn) bool { return c.shaking.Load() && !c.heard.Load() })
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		s.handshakes.Wait()
+		for _, l := range s.listeners {
+			l.finish(ctx)
+		}
+		s.conns.wg.Wait()
+	}()
+	select {
+	case <-finished:
+	case <-ctx.Done():
+		s.log.Warn("connections are cut", zap.Int("open", s.conns.count()))
+		s.conns.close(func(*conn) bool { return true })
+		<-finished
+	}
+}
+
+func (s *Server) closeListeners() {
+	for _, l := range s.listeners {
+		_ = l.ln.Close() // a second time is of no harm
+	}
+}
+
+// Close ends the Server at once: it closes listeners and connections, and then
+// the key manager. A Server that doesn't Run needs it; one that runs is ended by
+// it without draining. It is idempotent.
+func (s *Server) Close() error { return s.close() }
+
+func (s *Server) end() error {
+	s.starting.Lock()
+	s.closed = true
+	s.starting.Unlock()
+	s.closeListeners()
+	s.accepting.Wait()
+	s.cut()
+	s.conns.close(func(*conn) bool { return true })
+	s.handshakes.Wait()
+	for _, l := range s.listeners {
+		l.stop()
+	}
+	s.serving.Wait()
+	return s.keys.Close()
+}
