@@ -67,18 +67,18 @@ func (r *reader) readPEMFile(data []byte) ([]*Entry, error) {
 // next.
 func (r *reader) readBlocks(data []byte) ([]*Entry, error) {
 	var keys []*Entry
-	rest := data
-	for {
+	line := 1
+	for rest := data; ; {
 		i := bytes.Index(rest, []byte(pemBegin))
 		if i < 0 {
 			return keys, nil
 		}
-		line := 1 + bytes.Count(data[:len(data)-len(rest)+i], []byte("\n"))
+		line += bytes.Count(rest[:i], []byte("\n"))
 		block, after := pem.Decode(rest[i:])
-		if block == nil || bytes.Count(rest[i:len(rest)-len(after)], []byte(pemBegin)) != 1 {
+		text := rest[i : len(rest)-len(after)]
+		if block == nil || bytes.Count(text, []byte(pemBegin)) != 1 {
 			return nil, &DamagedError{Where: fmt.Sprintf("PEM block at line %d (a cut, an indented or a changed line?)", line)}
 		}
-		rest = after
 		if err := r.countBag(); err != nil {
 			return nil, err
 		}
@@ -89,6 +89,8 @@ func (r *reader) readBlocks(data []byte) ([]*Entry, error) {
 		if e != nil {
 			keys = append(keys, e)
 		}
+		line += bytes.Count(text, []byte("\n"))
+		rest = after
 	}
 }
 

@@ -29,6 +29,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
@@ -149,13 +150,15 @@ func (s *Store) Find(alias string) *Entry {
 // equal names differ: of two equal ones Java silently drops the first.
 func (s *Store) assignAliases() {
 	taken := make(map[string]bool)
+	last := make(map[string]int) // the suffix given last, by name
 	for _, e := range s.Entries {
 		if e.Alias == "" {
 			continue
 		}
 		name := e.Alias
-		for i := 2; taken[fold(e.Alias)]; i++ {
+		for i := max(last[fold(name)]+1, 2); taken[fold(e.Alias)]; i++ {
 			e.Alias = fmt.Sprintf("%s-%d", name, i)
+			last[fold(name)] = i
 		}
 		if e.Alias != name {
 			s.warn("alias %q stands for more than one entry: this one is called %q", name, e.Alias)
@@ -166,7 +169,7 @@ func (s *Store) assignAliases() {
 	for _, e := range s.Entries {
 		for e.Alias == "" {
 			number++
-			if name := fmt.Sprint(number); !taken[name] {
+			if name := strconv.Itoa(number); !taken[name] {
 				e.Alias = name
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto"
 	"fmt"
+	"strings"
 
 	"go.uber.org/zap"
 
@@ -65,7 +66,8 @@ func logStore(log *zap.Logger, builder int, generation uint64, s *Store) {
 		event := logging.KeyEvent{Builder: builder, Alias: e.Alias, Generation: generation, Reason: e.Reason}
 		switch {
 		case e.Usable:
-			logging.LogKey(log, zap.InfoLevel, logging.MsgFoundKey, event, path, zap.String("key", e.KeyType), zap.Strings("notes", e.Notes))
+			event.Reason = strings.Join(e.Notes, "; ")
+			logging.LogKey(log, zap.InfoLevel, logging.MsgFoundKey, event, path, zap.String("key", e.KeyType))
 		case e.Kind == keymanager.KindTrusted:
 		case e.Broken:
 			logging.LogKey(log, zap.ErrorLevel, logging.MsgNotUsable, event, path)
