@@ -78,10 +78,10 @@ func NewBytes(cfg BytesConfig) (*Bytes, error) {
 // When ctx ends, both sides are reset. Errors are already logged when Forward
 // returns them; the end of a stream in both directions is none.
 func (b *Bytes) Forward(ctx context.Context, client Conn) error {
-	defer closeGently(client)
 	backend, err := b.connect(ctx)
 	if err != nil {
 		b.logDown(ctx, client, err)
+		closeGently(client)
 		return fmt.Errorf("connect to backend %q: %w", b.dialer.target, err)
 	}
 	defer backend.Close()
@@ -92,8 +92,10 @@ func (b *Bytes) Forward(ctx context.Context, client Conn) error {
 	defer stop()
 	if err := exchange(client, backend); err != nil {
 		b.report.log.Debug(msgAborted, connFields(client, err)...)
+		closeGently(client)
 		return err
 	}
+	client.Close()
 	return nil
 }
 
