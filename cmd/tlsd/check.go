@@ -6,7 +6,9 @@ package main
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,7 @@ import (
 	"github.com/tlsd/tlsd/framework"
 	"github.com/tlsd/tlsd/framework/config"
 	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/framework/plugin"
 	"github.com/tlsd/tlsd/logging"
 )
 
@@ -79,16 +82,16 @@ func check(cmd *cobra.Command, in config.Input, asJSON bool) error {
 	eff, err := config.Load(in)
 	if err == nil {
 		r.Settings, r.Notes = eff.Values, append(r.Notes, eff.Notes...)
-		err = r.open(cmd.Context(), eff)
+		err = r.open(cmd.Context(), eff, cmd.ErrOrStderr())
 	}
 	if err != nil {
 		r.Error = err.Error()
 	}
-	print := r.text
+	write := r.text
 	if asJSON {
-		print = r.json
+		write = r.json
 	}
-	if e := print(cmd.OutOrStdout()); e != nil {
+	if e := write(cmd.OutOrStdout()); e != nil {
 		return e
 	}
 	switch {
@@ -102,7 +105,7 @@ func check(cmd *cobra.Command, in config.Input, asJSON bool) error {
 
 // open starts the key manager as serving would and asks it for all it has. An
 // error means that tlsd would not start.
-func (r *checkReport) open(ctx context.Context, eff *config.Effective) error {
+func (r *checkReport) open(ctx context.Context, eff *config.Effective, prompt io.Writer) error {
 	log, err := checkLog(eff)
 	if err != nil {
 		return err
@@ -113,7 +116,11 @@ func (r *checkReport) open(ctx context.Context, eff *config.Effective) error {
 		return err
 	}
 	defer remove()
-	keys, err := framework.Open(ctx, eff.Config)
+	var keys *framework.Keys
+	err = openAsking(ctx, eff, prompt, func() (err error) {
+		keys, err = framework.Open(ctx, eff.Config)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -160,6 +167,10 @@ func (r *checkReport) entries(ctx context.Context, keys *framework.Keys, eff *co
 		r.Keystores = append(r.Keystores, keystoreReport{Builder: i, Path: s.Name(), Entries: []entryReport{}})
 	}
 	list, err := keys.List(ctx)
+	if errors.Is(err, plugin.ErrUnsupported) {
+		r.Notes = append(r.Notes, fmt.Sprintf("key manager %q does not list its entries: no trial signature was made", keys.Tier()))
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("list the entries of key manager %q: %w", keys.Tier(), err)
 	}

@@ -81,6 +81,7 @@ func newDemo(ctx context.Context, names []string) (_ *demo, err error) {
 	}
 	child.Args[0] = os.Args[0]
 	child.Env = []string{}
+	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's SIGINT is for its parent
 	if out, err := child.CombinedOutput(); err != nil {
 		return nil, &status{exitMachine, fmt.Errorf("make a throw-away keystore in %q: %w: %s", d.dir, err, strings.TrimSpace(string(out)))}
 	}

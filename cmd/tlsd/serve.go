@@ -64,15 +64,16 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 
 	caFile, remove, err := provideKeystore(ctx, eff)
 	if err != nil {
-		return err
+		return unlessEnding(ctx, err)
 	}
 	defer remove()
-	server, err := framework.NewServer(ctx, eff.Config)
-	if err != nil {
-		if ctx.Err() != nil { // told to end before it was up
-			return nil
-		}
+	var server *framework.Server
+	err = openAsking(ctx, eff, cmd.ErrOrStderr(), func() (err error) {
+		server, err = framework.NewServer(ctx, eff.Config)
 		return err
+	})
+	if err != nil {
+		return unlessEnding(ctx, err)
 	}
 	d.server <- server
 	if caFile != "" {
@@ -82,6 +83,15 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 		return &status{exitMachine, err}
 	}
 	return nil
+}
+
+// unlessEnding drops an error of starting if tlsd was told to end meanwhile:
+// that is what it comes from.
+func unlessEnding(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // logger makes the log that a configuration asks for and writes down what

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/tlsd/tlsd/framework/config"
+	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/framework/keystore"
+)
+
+// openAsking runs open, and where that fails for want of a password that nobody
+// gave, asks for one on the terminal and runs it once more.
+func openAsking(ctx context.Context, eff *config.Effective, prompt io.Writer, open func() error) error {
+	err := open()
+	if err == nil || !wantsPassword(err) || anyPassword(eff.Keystores) || !term.IsTerminal(int(os.Stdin.Fd())) {
+		return err
+	}
+	password, askErr := ask(ctx, prompt, eff.Keystores)
+	if askErr != nil || password == "" {
+		return err
+	}
+	for i := range eff.Keystores {
+		eff.Keystores[i].Store.Value = &password
+	}
+	return open()
+}
+
+// wantsPassword goes by the text: that the error had a type is lost on its way
+// out of the key process.
+func wantsPassword(err error) bool {
+	missing := &keystore.PasswordError{Missing: true}
+	return strings.Contains(err.Error(), missing.Error())
+}
+
+func anyPassword(sources []keymanager.Source) bool {
+	for _, s := range sources {
+		if !s.Store.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// ask reads a password without echo. It gives up when ctx ends, and leaves the
+// terminal as it was.
+func ask(ctx context.Context, prompt io.Writer, sources []keymanager.Source) (keymanager.Secret, error) {
+	fd := int(os.Stdin.Fd())
+	state, err := term.GetState(fd)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, s := range sources {
+		names = append(names, s.Name())
+	}
+	fmt.Fprintf(prompt, "password of %s: ", strings.Join(names, ", "))
+	defer fmt.Fprintln(prompt)
+	type answer struct {
+		password []byte
+		err      error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		b, err := term.ReadPassword(fd)
+		answers <- answer{b, err}
+	}()
+	select {
+	case a := <-answers:
+		return keymanager.Secret(a.password), a.err
+	case <-ctx.Done():
+		return "", term.Restore(fd, state)
+	}
+}
