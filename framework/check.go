@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -24,16 +25,16 @@ func (c *Config) checkKeys() error {
 	var seen []string
 	for i, t := range c.Tiers {
 		if t.Name == "" || t.Open == nil {
-			return fmt.Errorf("Config.Tiers[%d]: a tier needs Name and Open", i)
+			return fmt.Errorf("framework.Config: Tiers[%d]: a tier needs Name and Open", i)
 		}
 		if slices.Contains(seen, t.Name) {
-			return fmt.Errorf("Config.Tiers: %q is there twice", t.Name)
+			return fmt.Errorf("framework.Config: tier %q is there twice", t.Name)
 		}
 		seen = append(seen, t.Name)
 	}
 	for i, p := range c.Plugins {
 		if p.Name == "" || p.Path == "" {
-			return fmt.Errorf("Config.Plugins[%d]: a plugin needs Name and Path", i)
+			return fmt.Errorf("framework.Config: Plugins[%d]: a plugin needs Name and Path", i)
 		}
 		if slices.Contains(seen, p.Name) {
 			return fmt.Errorf("plugin %q has the name of another plugin or of a built-in tier: give it a name of its own", p.Name)
@@ -41,24 +42,23 @@ func (c *Config) checkKeys() error {
 		seen = append(seen, p.Name)
 	}
 	if c.InProcess && c.Executable != "" {
-		return errors.New("Config.InProcess and Config.Executable exclude each other: set one")
+		return errors.New("framework.Config: InProcess and Executable exclude each other: set one")
 	}
 	for i, s := range c.Keystores {
 		if len(s.Paths) == 0 {
-			return fmt.Errorf("Config.Keystores[%d]: no path", i)
+			return fmt.Errorf("framework.Config: Keystores[%d]: no path", i)
 		}
 	}
 	return c.checkDurations()
 }
 
 func (c *Config) checkDurations() error {
-	for name, d := range map[string]int64{
-		"PluginWait": int64(c.PluginWait), "SignTimeout": int64(c.SignTimeout),
-		"Limits.HandshakeTimeout": int64(c.Limits.HandshakeTimeout), "Drain": int64(c.Drain),
+	for name, d := range map[string]time.Duration{
+		"PluginWait": c.PluginWait, "SignTimeout": c.SignTimeout,
+		"Limits.HandshakeTimeout": c.Limits.HandshakeTimeout, "Drain": c.Drain,
 	} {
 		if d < 0 {
-			//lint:ignore ST1005 it begins with the name of a field
-			return fmt.Errorf("Config.%s is negative: set 0 for the default, or a duration", name)
+			return fmt.Errorf("framework.Config: %s is negative: set 0 for the default, or a duration", name)
 		}
 	}
 	return nil

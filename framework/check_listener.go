@@ -5,6 +5,7 @@ package framework
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -19,7 +20,7 @@ const (
 )
 
 // check finds mistakes in l, which is one of a Config's. The error names the
-// field and says what to do.
+// field as configuration files do, and says what to do.
 func (l *Listener) check() error {
 	if err := checkAddress(l.Listen); err != nil {
 		return err
@@ -34,8 +35,7 @@ func (l *Listener) check() error {
 	}
 	for _, id := range l.Groups {
 		if !slices.Contains(knownGroups(), tls.CurveID(id)) {
-			//lint:ignore ST1005 it begins with the name of a field
-			return fmt.Errorf("Groups: group %#04x is not known: use one of %v", id, knownGroups())
+			return fmt.Errorf("group %#04x is not known: use one of %v", id, knownGroups())
 		}
 	}
 	return l.checkClientAuth()
@@ -44,14 +44,12 @@ func (l *Listener) check() error {
 func checkAddress(address string) error {
 	if path, ok := strings.CutPrefix(address, unixPrefix); ok {
 		if path == "" {
-			//lint:ignore ST1005 it begins with the name of a field
-			return fmt.Errorf("Listen: %q has no path: write unix:PATH", address)
+			return errors.New("no path: write unix:PATH")
 		}
 		return nil
 	}
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		//lint:ignore ST1005 it begins with the name of a field
-		return fmt.Errorf("Listen: %q is no address: write host:port or unix:PATH", address)
+		return errors.New("not an address: write host:port or unix:PATH")
 	}
 	return nil
 }
@@ -60,13 +58,13 @@ func (l *Listener) checkVersions() error {
 	for _, v := range []struct {
 		field string
 		value uint16
-	}{{"MinVersion", l.MinVersion}, {"MaxVersion", l.MaxVersion}} {
+	}{{"min_version", l.MinVersion}, {"max_version", l.MaxVersion}} {
 		if v.value != 0 && v.value != tls.VersionTLS12 && v.value != tls.VersionTLS13 {
-			return fmt.Errorf("%s: %s can't be served: use TLS 1.2 or TLS 1.3", v.field, tls.VersionName(v.value))
+			return fmt.Errorf("%s %s can't be served: use TLS 1.2 or TLS 1.3", v.field, tls.VersionName(v.value))
 		}
 	}
 	if l.MaxVersion != 0 && l.MinVersion > l.MaxVersion {
-		return fmt.Errorf("MinVersion is %s and MaxVersion %s: no version is left", tls.VersionName(l.MinVersion), tls.VersionName(l.MaxVersion))
+		return fmt.Errorf("min_version %s is above max_version %s: no version is left", tls.VersionName(l.MinVersion), tls.VersionName(l.MaxVersion))
 	}
 	return nil
 }
@@ -79,9 +77,9 @@ func checkSuite(id uint16) error {
 		func(s *tls.CipherSuite) bool { return s.ID == id })
 	switch {
 	case !known:
-		return fmt.Errorf("CipherSuites: suite %#04x is not known: use TLS 1.2 suites that begin with TLS_ECDHE_", id)
+		return fmt.Errorf("cipher suite %#04x is not known: use TLS 1.2 suites that begin with TLS_ECDHE_", id)
 	case !strings.HasPrefix(name, "TLS_ECDHE_"):
-		return fmt.Errorf("CipherSuites: %s can't be chosen: use TLS 1.2 suites that begin with TLS_ECDHE_ (those of TLS 1.3 are always on)", name)
+		return fmt.Errorf("cipher suite %s can't be chosen: use TLS 1.2 suites that begin with TLS_ECDHE_ (those of TLS 1.3 are always on)", name)
 	}
 	return nil
 }
@@ -99,11 +97,11 @@ func (l *Listener) checkClientAuth() error {
 		return nil
 	case ClientAuthOptional, ClientAuthRequire:
 		if l.ClientCA.Path == "" {
-			return fmt.Errorf("ClientAuth is %q and ClientCA names no trust store: set client_ca, or --client-ca PATH", l.ClientAuth)
+			return fmt.Errorf("client_auth is %q without a trust store: set client_ca, or --client-ca PATH", l.ClientAuth)
 		}
 		return nil
 	}
-	return fmt.Errorf("ClientAuth: %q is not one of none, optional, require", l.ClientAuth)
+	return fmt.Errorf("client_auth %q is not one of none, optional, require", l.ClientAuth)
 }
 
 // tlsAuth returns what crypto/tls calls a.
@@ -143,7 +141,7 @@ func (c Config) withListeners() Config {
 func (c *Config) checkListeners() error {
 	for i := range c.Listeners {
 		if err := c.Listeners[i].check(); err != nil {
-			return fmt.Errorf("Config.Listeners[%d].%w", i, err)
+			return fmt.Errorf("listener %q: %w", c.Listeners[i].Listen, err)
 		}
 	}
 	return nil

@@ -6,6 +6,9 @@ package framework
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
@@ -58,4 +61,35 @@ func TestNoClientCertificateFits(t *testing.T) {
 	server := demanding(t, root)
 	server.ClientAuth = tls.VerifyClientCertIfGiven
 	shake(t, c, server).ok(t)
+}
+
+// TestBackendGetsClientCertificate: the keys serve towards the backend too.
+func TestBackendGetsClientCertificate(t *testing.T) {
+	f, root := fakeOf(t)
+	f.certs = []*testca.Cert{root.Issue(t, testca.Spec{
+		Name: "front", DNS: []string{"a.test"}, EKU: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	})}
+	f.trusted = [][]byte{root.DER}
+	b := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.TLS.PeerCertificates[0].Subject.CommonName)
+	}))
+	b.TLS = demanding(t, root)
+	b.StartTLS()
+	defer b.Close()
+	s := serveFake(t, Config{Listeners: []Listener{{
+		Backend:    b.URL,
+		BackendTLS: BackendTLS{CA: TrustStore{Path: "ca.p12"}, Name: "a.test", ClientCertificate: true},
+	}}}, f, root)
+	resp, err := s.httpClient(t, true).Get("https://" + s.addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	got := make([]byte, 5)
+	if n, _ := resp.Body.Read(got); string(got[:n]) != "front" {
+		t.Errorf("status %d, body %q", resp.StatusCode, got[:n])
+	}
+	if h := f.hello.Load(); h.Listener != b.URL {
+		t.Errorf("the key manager heard of %q, want the backend %q", h.Listener, b.URL)
+	}
 }

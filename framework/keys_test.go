@@ -104,15 +104,15 @@ func TestOpenErrorsSayWhatToDo(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		{"no-key-manager", Config{}, "no key manager: set Config.Tiers"},
+		{"no-key-manager", Config{}, "no key manager: set Tiers or Plugins"},
 		{"unknown", Config{KeyManager: "pkcs11", Tiers: []keymanager.Tier{tier("pkix"), tier("sunx509")}}, `key manager "pkcs11" is not known: there is pkix, sunx509`},
 		{"no-default", Config{Tiers: []keymanager.Tier{tier("a"), tier("b")}}, "set KeyManager to one of a, b"},
 		{"same-name", Config{Tiers: []keymanager.Tier{tier("a")}, Plugins: []Plugin{{Name: "a", Path: "/p"}}}, `plugin "a" has the name of another plugin or of a built-in tier`},
 		{"tier-twice", Config{Tiers: []keymanager.Tier{tier("a"), tier("a")}}, `"a" is there twice`},
 		{"plugin-without-path", Config{Plugins: []Plugin{{Name: "a"}}}, "a plugin needs Name and Path"},
 		{"both-ways", Config{Tiers: []keymanager.Tier{tier("a")}, InProcess: true, Executable: "/p"}, "exclude each other"},
-		{"keystore-without-path", Config{Tiers: []keymanager.Tier{tier("a")}, Keystores: []keymanager.Source{{}}}, "Config.Keystores[0]"},
-		{"negative", Config{Tiers: []keymanager.Tier{tier("a")}, Drain: -1}, "Config.Drain is negative"},
+		{"keystore-without-path", Config{Tiers: []keymanager.Tier{tier("a")}, Keystores: []keymanager.Source{{}}}, "Keystores[0]"},
+		{"negative", Config{Tiers: []keymanager.Tier{tier("a")}, Drain: -1}, "Drain is negative"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := Open(t.Context(), tt.cfg); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -147,9 +147,9 @@ func TestListenerErrorsSayWhatToDo(t *testing.T) {
 		l    Listener
 		want string
 	}{
-		{"address", Listener{Listen: "8443"}, `Listen: "8443" is no address: write host:port or unix:PATH`},
+		{"address", Listener{Listen: "8443"}, `listener "8443": not an address: write host:port or unix:PATH`},
 		{"socket", Listener{Listen: "unix:"}, "write unix:PATH"},
-		{"old-version", Listener{MinVersion: tls.VersionTLS11}, "MinVersion: TLS 1.1 can't be served"},
+		{"old-version", Listener{MinVersion: tls.VersionTLS11}, "min_version TLS 1.1 can't be served"},
 		{"no-version", Listener{MinVersion: tls.VersionTLS13, MaxVersion: tls.VersionTLS12}, "no version is left"},
 		{"rsa-key-exchange", Listener{CipherSuites: []uint16{tls.TLS_RSA_WITH_AES_128_GCM_SHA256}}, "TLS_RSA_WITH_AES_128_GCM_SHA256 can't be chosen"},
 		{"suite", Listener{CipherSuites: []uint16{1}}, "suite 0x0001 is not known"},

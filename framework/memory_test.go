@@ -6,106 +6,20 @@ package framework
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rsa"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
-	"github.com/tlsd/tlsd/framework/keymanager"
 	"github.com/tlsd/tlsd/internal/testca"
 )
-
-// frontEnv makes the test binary be a front: it holds the path of a frontSpec.
-// It is a process of its own since the test, which makes the key, has it in
-// memory.
-const frontEnv = "FRAMEWORK_TEST_FRONT"
-
-// frontSpec is what the front of the memory test serves.
-type frontSpec struct {
-	Tier     string
-	Path     string
-	Password string // file
-}
-
-// frontReady is what the front prints when it serves.
-type frontReady struct {
-	Addr   string
-	KeyPID int
-}
-
-// runFront serves until it is asked to end.
-func runFront(specPath string) error {
-	b, err := os.ReadFile(specPath)
-	if err != nil {
-		return err
-	}
-	var spec frontSpec
-	if err := json.Unmarshal(b, &spec); err != nil {
-		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	s, err := NewServer(ctx, Config{
-		KeyManager: spec.Tier, Tiers: testTiers(),
-		Keystores: []keymanager.Source{{Paths: []string{spec.Path}, Store: keymanager.PasswordRef{File: spec.Password}}},
-		Listeners: []Listener{{Listen: "127.0.0.1:0"}},
-	})
-	if err != nil {
-		return err
-	}
-	ready := frontReady{s.Addrs()[0].String(), s.Keys().Manager().Describe().PID}
-	if err := json.NewEncoder(os.Stdout).Encode(ready); err != nil {
-		return err
-	}
-	return s.Run(ctx)
-}
-
-// startFront starts a front and returns it, and what it says of itself.
-func startFront(t *testing.T, spec frontSpec) (*os.Process, frontReady) {
-	t.Helper()
-	b, err := json.Marshal(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "front.json")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), frontEnv+"="+path)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("front: %v", err)
-		}
-	})
-	var ready frontReady
-	if err := json.NewDecoder(out).Decode(&ready); err != nil {
-		t.Fatalf("front: %v", err)
-	}
-	return cmd.Process, ready
-}
 
 // TestFrontNeverHoldsKeyOrPassword searches the memory of front and key process
 // under handshakes. That the search finds what is there is shown by the key

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tlsd/tlsd/framework/plugin"
 	"github.com/tlsd/tlsd/logging"
 )
 
@@ -127,7 +128,8 @@ func (s *Server) Addrs() []net.Addr {
 }
 
 // Reload has the keystores and the trust stores read anew, all or nothing: on
-// error the old state stays in use. Connections and sessions go on.
+// error the old state stays in use. Connections and sessions go on. Where the
+// key manager is one that can't reload, the trust stores alone are read.
 func (s *Server) Reload(ctx context.Context) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -139,7 +141,10 @@ func (s *Server) Reload(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reload: %w", err)
 	}
-	if err := s.keys.Reload(ctx); err != nil {
+	err = s.keys.Reload(ctx)
+	if errors.Is(err, plugin.ErrUnsupported) {
+		s.log.Warn("this key manager can't reload: its keys stay as they are", zap.String(logging.FieldTier, s.keys.tier))
+	} else if err != nil {
 		return fmt.Errorf("reload: %w", err)
 	}
 	for i, l := range s.listeners {

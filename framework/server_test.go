@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/framework/plugin"
 	"github.com/tlsd/tlsd/internal/testca"
 )
 
@@ -469,9 +470,12 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 	if err := s.Reload(t.Context()); err == nil || s.listeners[0].route.Load() != before {
 		t.Errorf("error = %v, and the trust stores were taken", err)
 	}
-	s.fake.reloadErr = nil
-	if err := s.Reload(t.Context()); err != nil || s.listeners[0].route.Load() == before {
-		t.Errorf("error = %v, and nothing was reloaded", err)
+	for _, err := range []error{nil, plugin.ErrUnsupported} {
+		s.fake.reloadErr = err
+		if err := s.Reload(t.Context()); err != nil || s.listeners[0].route.Load() == before {
+			t.Errorf("error = %v, and nothing was reloaded", err)
+		}
+		before = s.listeners[0].route.Load()
 	}
 }
 

@@ -66,7 +66,7 @@ func (c *Config) defaultName() (string, error) {
 		return defaultTiers()[0], nil
 	}
 	if len(names) == 0 {
-		return "", errors.New("no key manager: set Config.Tiers, and KeyManager where it isn't to be the default, or Config.Plugins")
+		return "", errors.New("no key manager: set Tiers or Plugins of framework.Config, and KeyManager where it isn't to be the default")
 	}
 	return "", fmt.Errorf("no key manager is chosen: set KeyManager to one of %s", listed(names))
 }

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tlsd/tlsd/internal/testca"
+	"github.com/tlsd/tlsd/logging"
+)
+
+// TestConnectionIsLogged: at debug one line says all of a connection; above it
+// there is none.
+func TestConnectionIsLogged(t *testing.T) {
+	core, logs := observer.New(zapcore.DebugLevel)
+	s := serve(t, Config{Log: zap.New(core), Listeners: []Listener{{
+		Backend: echo(t), ClientAuth: ClientAuthOptional, ClientCA: TrustStore{Path: "clients.p12"},
+	}}})
+	mine := s.root.Issue(t, testca.Spec{Name: "client", EKU: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	s.echoed(t, func(c *tls.Config) {
+		c.Certificates = []tls.Certificate{{Certificate: mine.Chain(), PrivateKey: mine.Key}}
+	})
+	if _, err := s.dial(t, func(c *tls.Config) { c.RootCAs = x509.NewCertPool() }); err == nil {
+		t.Error("an unknown root was trusted")
+	}
+	if err := s.end(); err != nil {
+		t.Fatal(err)
+	}
+	for msg, want := range map[string]map[string]any{
+		"connection": {
+			logging.FieldTier: "fake", logging.FieldAlias: "P256", logging.FieldServerName: "a.test",
+			"version": "TLS 1.3", "resumed": false, "client_subject": "CN=client", logging.FieldListener: "127.0.0.1:0",
+		},
+		"handshake failed": {"error": "remote error: tls: bad certificate", logging.FieldAlias: "P256"},
+	} {
+		lines := logs.FilterMessage(msg).All()
+		if len(lines) != 1 || lines[0].Level != zapcore.DebugLevel {
+			t.Errorf("%q: %d lines, want 1 at debug", msg, len(lines))
+			continue
+		}
+		for field, value := range want {
+			if got := lines[0].ContextMap()[field]; got != value {
+				t.Errorf("%q: %s = %v, want %v", msg, field, got, value)
+			}
+		}
+	}
+}
+
+// TestPanicOfHandlerIsAnError, while what clients do wrong is not.
+func TestPanicOfHandlerIsAnError(t *testing.T) {
+	core, logs := observerCore()
+	s := serve(t, Config{Log: zap.New(core), Listeners: []Listener{{}}})
+	s.listeners[0].route.Load().handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") })
+	for _, h2 := range []bool{false, true} {
+		if resp, err := s.httpClient(t, h2).Get("https://" + s.addr()); err == nil {
+			resp.Body.Close()
+			t.Error("a broken handler answered")
+		}
+	}
+	if n := logs.FilterLevelExact(zapcore.ErrorLevel).FilterMessage("http server").Len(); n != 2 {
+		t.Errorf("%d error lines, want 2", n)
+	}
+}
