@@ -53,6 +53,9 @@ func rowsTheFileContradicts() map[string]string {
 
 func readCorpus(t testing.TB) []corpusRow {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long: left out in short mode")
+	}
 	b, err := os.ReadFile(filepath.Join(corpusDir, "index.tsv"))
 	if err != nil {
 		t.Skipf("the keystore collection is not here (%s): %v", corpusDir, err)

@@ -19,9 +19,10 @@
 //
 // Decrypted keys are wiped where the package is done with them, as far as Go
 // allows: copies that the standard library's key types make inside themselves
-// stay until the garbage collector takes them. Where keys are not kept, the
-// password that opened a key is: the keystore and its password file may have
-// been replaced by the time that the next signature is due.
+// stay until the garbage collector takes them. A key that lies unencrypted in its
+// file lies so in memory too. Where keys are not kept, the password that opened
+// a key is: the keystore and its password file may have been replaced by the
+// time that the next signature is due.
 package keystore
 
 import (

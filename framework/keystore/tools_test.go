@@ -66,6 +66,9 @@ func summarize(s *Store) []summary {
 // converted by it to its other formats. We find what keytool lists, and keys
 // that sign.
 func TestStoresOfKeytool(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: left out in short mode")
+	}
 	for _, jdk := range testca.Keytools(t) {
 		first := makeKeytoolStore(t, jdk)
 		t.Run(jdk.Name()+"-pkcs12", func(t *testing.T) { testKeytoolStore(t, jdk, first, "pkcs12") })
