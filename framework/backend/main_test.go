@@ -57,6 +57,12 @@ func (w world) serverTLS() *tls.Config {
 	}
 }
 
+func (w world) httpTLS() *tls.Config {
+	cfg := w.serverTLS()
+	cfg.NextProtos = []string{"h2", "http/1.1"}
+	return cfg
+}
+
 // clientTLS trusts w's CA, and has w's client certificate if asked to.
 func (w world) clientTLS(withCert bool) *tls.Config {
 	cfg := &tls.Config{RootCAs: w.root.Pool(), ServerName: "localhost"}
@@ -70,8 +76,7 @@ func (w world) clientTLS(withCert bool) *tls.Config {
 func (w world) front(t testing.TB, h http.Handler) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
-	s.TLS = w.serverTLS()
-	s.EnableHTTP2 = true
+	s.TLS, s.EnableHTTP2 = w.httpTLS(), true
 	s.Config.MaxHeaderBytes = MaxHeaderBytes
 	s.StartTLS()
 	t.Cleanup(s.Close)
