@@ -26,11 +26,10 @@ const (
 	maxKeys = 16 << 10
 )
 
-// answers checks what a key manager answers, since the front trusts none, and
-// remembers the keys that it has seen. What it remembers dies with the
-// generation: a restarted key process begins a new one, so that the first
-// signature with each of its keys is verified again.
-type answers struct{ current atomic.Pointer[epoch] }
+// knownKeys remembers the keys that signed, since the front trusts no answer.
+// What it remembers dies with the generation: a restarted key process begins a
+// new one, so that the first signature with each of its keys is verified again.
+type knownKeys struct{ current atomic.Pointer[epoch] }
 
 // epoch is what is known of the keys of one generation.
 type epoch struct {
@@ -56,7 +55,7 @@ func (s *keyState) mustVerify(pub crypto.PublicKey) bool {
 }
 
 // at returns the epoch of the newest generation heard of, generation included.
-func (a *answers) at(generation uint64) *epoch {
+func (a *knownKeys) at(generation uint64) *epoch {
 	for {
 		old := a.current.Load()
 		if old != nil && old.generation >= generation {
@@ -69,18 +68,18 @@ func (a *answers) at(generation uint64) *epoch {
 	}
 }
 
-// check returns what crypto/tls is to work with, or why the answer to h is
-// wrong. The certificate lacks its private key, for which the state is.
-func (a *answers) check(h *keymanager.Hello, cred *keymanager.Credential) (*tls.Certificate, *keyState, error) {
+// checkAnswer returns what crypto/tls is to work with, but for the private key,
+// or why the answer to h is wrong.
+func checkAnswer(h *keymanager.Hello, cred *keymanager.Credential) (*tls.Certificate, error) {
 	if len(cred.Chain) == 0 || cred.Key == nil {
-		return nil, nil, errors.New("a credential without a chain or a key")
+		return nil, errors.New("a credential without a chain or a key")
 	}
 	leaf, err := leafOf(cred)
 	if err != nil {
-		return nil, nil, fmt.Errorf("a leaf that does not parse: %w", err)
+		return nil, fmt.Errorf("a leaf that does not parse: %w", err)
 	}
 	if pub, ok := leaf.PublicKey.(interface{ Equal(crypto.PublicKey) bool }); !ok || !pub.Equal(cred.Key.Public()) {
-		return nil, nil, errors.New("a key that is not the leaf's")
+		return nil, errors.New("a key that is not the leaf's")
 	}
 	schemes := cred.Schemes
 	if schemes == nil {
@@ -90,15 +89,14 @@ func (a *answers) check(h *keymanager.Hello, cred *keymanager.Credential) (*tls.
 		return fits(s, leaf.PublicKey, h.Version) && slices.Contains(schemes, s)
 	}
 	if !slices.ContainsFunc(h.Schemes, usable) {
-		return nil, nil, fmt.Errorf("a %v key, which fits no signature scheme that the peer offered", leaf.PublicKeyAlgorithm)
+		return nil, fmt.Errorf("a %v key, which fits no signature scheme that the peer offered", leaf.PublicKeyAlgorithm)
 	}
-	state := a.at(cred.Generation).state(keymanager.KeyIDOf(leaf))
 	return &tls.Certificate{
 		Certificate:                  cred.Chain,
 		Leaf:                         leaf,
 		OCSPStaple:                   cred.OCSPStaple,
 		SupportedSignatureAlgorithms: schemes,
-	}, state, nil
+	}, nil
 }
 
 // leafOf returns the leaf of cred's chain, which cred.Leaf need not be.

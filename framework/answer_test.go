@@ -38,21 +38,19 @@ func TestWrongAnswerEndsHandshake(t *testing.T) {
 }
 
 func TestUnofferedSchemeIsRefused(t *testing.T) {
-	f, root := fakeOf(t, testca.P384)
-	k, _ := f.keys(t)
+	f, _ := fakeOf(t, testca.P384)
 	cred, err := f.Select(t.Context(), &keymanager.Hello{Schemes: allSchemes(), Version: tls.VersionTLS13, Auth: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := &keymanager.Hello{Schemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256}, Version: tls.VersionTLS13}
-	if _, _, err := k.answers.check(h, cred); err == nil {
+	if _, err := checkAnswer(h, cred); err == nil {
 		t.Error("a P-384 key for a TLS 1.3 client that knows P-256 only was accepted")
 	}
 	h.Version = tls.VersionTLS12 // where the curve is not bound to the scheme
-	if _, _, err := k.answers.check(h, cred); err != nil {
+	if _, err := checkAnswer(h, cred); err != nil {
 		t.Error(err)
 	}
-	_ = root
 }
 
 func flip(sig []byte, err error) ([]byte, error) {
@@ -102,7 +100,7 @@ func TestVerificationIsSampled(t *testing.T) {
 // TestNewGenerationForgetsKeys: after a restart of the key process, which
 // begins a new generation, the first signature is verified again.
 func TestNewGenerationForgetsKeys(t *testing.T) {
-	var a answers
+	var a knownKeys
 	id := keymanager.KeyID{1}
 	first := a.at(1).state(id)
 	if a.at(1).state(id) != first || a.at(0).state(id) != first {

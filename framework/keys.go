@@ -31,7 +31,7 @@ type Keys struct {
 	tier    string
 	timeout time.Duration // of a Select or Sign whose handshake has no deadline
 	log     *zap.Logger   // named keymanager, with the tier
-	answers answers
+	known   knownKeys
 
 	failures, lies onceASecond // lines about calls that failed, and about wrong answers
 
@@ -82,7 +82,7 @@ func newKeys(m plugin.Manager, tier string, timeout time.Duration, log *zap.Logg
 	k.watched.Go(func() {
 		// A key manager whose views never change by themselves has nothing
 		// to watch; then generations are learnt from its answers.
-		_ = m.Watch(ctx, func(c keymanager.Change) { k.answers.at(c.Generation) })
+		_ = m.Watch(ctx, func(c keymanager.Change) { k.known.at(c.Generation) })
 	})
 	return k
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"go.uber.org/zap"
@@ -77,20 +78,28 @@ func TestOtherExecutables(t *testing.T) {
 	}
 }
 
-// TestHandshakeOutlivesReload: a credential that was selected before a reload
-// still signs.
-func TestHandshakeOutlivesReload(t *testing.T) {
+// TestHandshakeOutlivesChange: a credential that was selected before a reload,
+// or before the key process was killed, still signs.
+func TestHandshakeOutlivesChange(t *testing.T) {
 	k, root := openTier(t, "pkixcached", testca.P256)
-	server := k.TLSConfig()
-	inner := server.GetCertificate
-	server.GetCertificate = func(info *tls.ClientHelloInfo) (*tls.Certificate, error) {
-		cert, err := inner(info)
-		if err := k.Reload(t.Context()); err != nil {
-			t.Error(err)
-		}
-		return cert, err
+	for name, change := range map[string]func() error{
+		"reload": func() error { return k.Reload(t.Context()) },
+		"kill":   func() error { return syscall.Kill(k.Manager().Describe().PID, syscall.SIGKILL) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachVersion(t, root, func(t *testing.T, _ uint16, client *tls.Config) {
+				server := k.TLSConfig()
+				server.GetCertificate = func(info *tls.ClientHelloInfo) (*tls.Certificate, error) {
+					cert, err := k.certificate(info)
+					if err := change(); err != nil {
+						t.Error(err)
+					}
+					return cert, err
+				}
+				shake(t, client, server).ok(t)
+			})
+		})
 	}
-	shake(t, clientOf(root, "a.test"), server).ok(t)
 }
 
 func TestTrustIsReadByKeyProcess(t *testing.T) {

@@ -5,6 +5,7 @@ package framework
 
 import (
 	"crypto"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ type signer struct {
 	keys      *Keys
 	handshake *handshake
 	cred      *keymanager.Credential
-	state     *keyState
+	leaf      *x509.Certificate
 	purpose   keymanager.Purpose
 }
 
@@ -35,7 +36,7 @@ var (
 )
 
 // Public returns the public key.
-func (s *signer) Public() crypto.PublicKey { return s.cred.Key.Public() }
+func (s *signer) Public() crypto.PublicKey { return s.leaf.PublicKey }
 
 // Sign refuses: there is no telling what a digest is of.
 func (s *signer) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) { return nil, errDigest }
@@ -58,11 +59,13 @@ func (s *signer) SignMessage(_ io.Reader, msg []byte, opts crypto.SignerOpts) ([
 		s.keys.report(&s.keys.failures, logging.MsgSignFailed, s.cred, hs, "the key process did not sign", err)
 		return nil, fmt.Errorf("sign with the key of alias %q: %w", s.cred.Alias, err)
 	}
-	if !s.state.mustVerify(s.Public()) {
+	// By now the generation may be a newer one than when the key was selected.
+	state := s.keys.known.at(s.cred.Generation).state(keymanager.KeyIDOf(s.leaf))
+	if !state.mustVerify(s.Public()) {
 		return sig, nil
 	}
 	if err := verify(s.Public(), scheme, msg, sig); err != nil {
-		s.state.bad.Store(true)
+		state.bad.Store(true)
 		s.keys.report(&s.keys.lies, logging.MsgSignFailed, s.cred, hs, "the key process gave a wrong signature", err)
 		return nil, fmt.Errorf("sign with the key of alias %q: %w", s.cred.Alias, err)
 	}

@@ -60,12 +60,12 @@ func (k *Keys) credential(hs *handshake, h *keymanager.Hello) (*tls.Certificate,
 		k.report(&k.failures, msgSelectFailed, &keymanager.Credential{}, hs, "the key process did not answer", err)
 		return nil, fmt.Errorf("select a credential: %w", err)
 	}
-	cert, state, err := k.answers.check(h, cred)
+	cert, err := checkAnswer(h, cred)
 	if err != nil {
 		k.report(&k.lies, msgSelectFailed, cred, hs, "the key process gave a wrong answer", err)
 		return nil, fmt.Errorf("select a credential: alias %q is refused: the key process answered with %w", cred.Alias, err)
 	}
-	cert.PrivateKey = &signer{keys: k, handshake: hs, cred: cred, state: state, purpose: purposeOf(h)}
+	cert.PrivateKey = &signer{keys: k, handshake: hs, cred: cred, leaf: cert.Leaf, purpose: purposeOf(h)}
 	hs.note(k.tier, cred)
 	return cert, nil
 }
