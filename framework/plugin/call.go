@@ -62,6 +62,9 @@ func meaning(ctx context.Context, err error) error {
 // given more and more.
 func gated[T any](ctx, waiting context.Context, p *process, g *gate, rpc func(context.Context) (T, error)) (T, error) {
 	var none T
+	if ctx.Err() != nil {
+		return none, ctx.Err()
+	}
 	if err := g.enter(waiting, p.child.exited); err != nil {
 		return none, err
 	}

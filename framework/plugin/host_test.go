@@ -9,6 +9,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -73,6 +74,38 @@ func TestKilledProcessIsReplacedAndItsKeysSign(t *testing.T) {
 	if !h.logged("key process ended map[after") || !h.logged("signal: killed") {
 		t.Error("the death was not logged with its status")
 	}
+}
+
+func TestCallersNoticeNoDeath(t *testing.T) {
+	h := startHost(t, "", func(s *hostSetup) { s.opt.PluginWait = time.Minute })
+	stop := make(chan struct{})
+	var callers sync.WaitGroup
+	for range 16 {
+		callers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				cred, err := h.Select(t.Context(), serverHello("a.example"))
+				if err == nil {
+					_, err = cred.Key.Sign(t.Context(), handshakeRequest())
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 3 {
+		pid := h.Describe().PID
+		_ = killProcess(pid)
+		eventually(t, "the replacement", func() bool { now := h.Describe().PID; return now != 0 && now != pid })
+	}
+	close(stop)
+	callers.Wait()
 }
 
 func TestKeyThatIsOnlyEverSelectedSignsAfterARestart(t *testing.T) {

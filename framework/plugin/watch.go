@@ -39,15 +39,11 @@ func (h *Host) Watch(ctx context.Context, changed func(keymanager.Change)) error
 			return err
 		}
 		err = h.follow(ctx, p, pass)
-		pause := retryPause
-		if ctx.Err() == nil && !p.gone() {
-			pause = rewatchPause
-			h.log.Warn("watch of the key process ended", zap.NamedError(logging.FieldError, err))
-		}
 		select {
 		case <-ctx.Done():
 		case <-p.child.exited:
-		case <-time.After(pause):
+		case <-time.After(rewatchPause):
+			h.log.Warn("watch of the key process ended", zap.NamedError(logging.FieldError, err))
 		}
 	}
 }
