@@ -30,7 +30,8 @@ func TestFrontToBeKilled(t *testing.T) {
 }
 
 func TestKilledFrontLeavesNoKeyProcess(t *testing.T) {
-	front := exec.Command("/proc/self/exe", "-test.run=^TestFrontToBeKilled$")
+	path, _ := testBinary(t)
+	front := exec.Command(path, "-test.run=^TestFrontToBeKilled$")
 	front.Env = append(os.Environ(), frontMarker+"="+shortTempDir(t))
 	stdout, err := front.StdoutPipe()
 	if err == nil {
