@@ -6,6 +6,7 @@ package framework
 import (
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -57,6 +58,24 @@ func (c *conn) Close() error {
 	})
 	return err
 }
+
+// closeGently closes the connection after an alert. A plain Close would reset it
+// where the peer has sent more than was read, and the reset may overtake the
+// alert; so the peer gets a moment to see it and to hang up.
+func (c *conn) closeGently() {
+	defer c.Close()
+	if !c.heard.Load() || c.CloseWrite() != nil {
+		return
+	}
+	_ = c.SetReadDeadline(time.Now().Add(lingerTime))
+	_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
+}
+
+// lingerTime and lingerBytes bound how long a refused peer is listened to.
+const (
+	lingerTime  = time.Second
+	lingerBytes = 256 << 10
+)
 
 // CloseWrite ends the sending side, for backends that close one way at a time.
 func (c *conn) CloseWrite() error {

@@ -125,7 +125,7 @@ func (l *listener) handshake(c *conn) {
 	c.shaking.Store(false)
 	if err != nil {
 		l.refused(c, client, err)
-		_ = client.Close()
+		c.closeGently()
 		return
 	}
 	_ = c.SetDeadline(time.Time{})

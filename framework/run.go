@@ -73,7 +73,7 @@ func (s *Server) drainAll() {
 		defer close(finished)
 		s.handshakes.Wait()
 		for _, l := range s.listeners {
-			l.finish(ctx)
+			s.serving.Go(func() { l.finish(ctx) })
 		}
 		s.conns.wg.Wait()
 	}()

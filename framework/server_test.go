@@ -293,6 +293,28 @@ func TestClientAuth(t *testing.T) {
 	}
 }
 
+// TestAlertIsNotFollowedByReset: a client that has sent more than the server
+// will read is refused by an alert and an end. A reset may make it drop the
+// alert unread.
+func TestAlertIsNotFollowedByReset(t *testing.T) {
+	s := serve(t, Config{Listeners: []Listener{{Backend: echo(t), ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "clients.p12"}}}})
+	for range 20 {
+		c, err := s.dial(t, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.Write(make([]byte, 32<<10))
+		_, err = c.Read(make([]byte, 1))
+		if err == nil || err.Error() != "remote error: tls: certificate required" {
+			t.Errorf("error = %v, want alert 116", err)
+		}
+		if _, err := c.NetConn().Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("error = %v after the alert, want the end", err)
+		}
+		c.Close()
+	}
+}
+
 func TestTakenAddressIsNamed(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
