@@ -23,8 +23,8 @@ import (
 )
 
 // Config is everything that a key manager and a server are made of. The zero
-// value of each field has the meaning that its comment states. It is read once
-// and not kept.
+// value of each field has the meaning that its comment states. It is copied when
+// it is used, and may be changed afterwards.
 type Config struct {
 	KeyManager string            // tier by name; empty: the only one of Tiers, or "pkixcached", "pkix", "sunx509" as present
 	Tiers      []keymanager.Tier // built in: what plugin.Main was given
@@ -35,7 +35,7 @@ type Config struct {
 	Keystores []keymanager.Source
 	Options   keymanager.Options // Aliases is filled in from Listeners by NewServer
 
-	Listeners []Listener // NewServer only
+	Listeners []Listener // NewServer only; none: one with its defaults
 
 	RunDir      string        // for sockets; empty: $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR/tlsd, $TMPDIR, /tmp, the first that is writable
 	PluginWait  time.Duration // how long a handshake waits for the key process; 0: 2 s
@@ -81,8 +81,8 @@ type TrustStore struct {
 
 // Listener is one address that TLS is served on and where it goes.
 type Listener struct {
-	Listen  string // host:port or unix:PATH
-	Backend string // URL: http, https, h2c, http+unix, tcp, tls, unix, builtin:hello
+	Listen  string // host:port or unix:PATH; empty: 127.0.0.1:8443
+	Backend string // URL: http, https, h2c, http+unix, tcp, tls, unix, builtin:hello; empty: builtin:hello
 
 	BackendTLS     BackendTLS
 	ConnectTimeout time.Duration // 0: 5 s
