@@ -31,9 +31,11 @@ func setBody(p *httputil.ProxyRequest) {
 	p.Out = p.Out.WithContext(context.WithValue(p.Out.Context(), bodyKey{}, b))
 	b.out = p.Out
 	p.Out.Body = b
-	if p.Out.ContentLength < 0 {
-		// Without it the transport reads ahead to see whether there is a body
-		// at all, at the same time as it writes the names of the trailer.
+	if p.Out.ContentLength < 0 || len(p.Out.Trailer) > 0 {
+		// HTTP/1.1 has no trailer without chunks. And where the length is not
+		// known, the transport would else read ahead to see whether there is a
+		// body at all, at the same time as it writes the trailer's names.
+		p.Out.ContentLength = -1
 		p.Out.TransferEncoding = []string{"chunked"}
 	}
 }

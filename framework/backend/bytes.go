@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-
-	"github.com/tlsd/tlsd/logging"
 )
 
 // Messages about byte streams.
@@ -91,7 +89,7 @@ func (b *Bytes) Forward(ctx context.Context, client Conn) error {
 	})
 	defer stop()
 	if err := exchange(client, backend); err != nil {
-		b.report.log.Debug(msgAborted, connFields(client, err)...)
+		b.report.log.Debug(msgAborted, connFields(ctx, client.RemoteAddr().String(), err)...)
 		closeGently(client)
 		return err
 	}
@@ -101,17 +99,10 @@ func (b *Bytes) Forward(ctx context.Context, client Conn) error {
 
 func (b *Bytes) logDown(ctx context.Context, client Conn, err error) {
 	if ctx.Err() != nil {
-		b.report.log.Debug(msgAborted, connFields(client, err)...)
+		b.report.log.Debug(msgAborted, connFields(ctx, client.RemoteAddr().String(), err)...)
 		return
 	}
-	b.report.failed(msgUnreachable, connFields(client, err)...)
-}
-
-func connFields(client net.Conn, err error) []zap.Field {
-	return []zap.Field{
-		zap.Stringer(logging.FieldPeer, client.RemoteAddr()),
-		zap.String(logging.FieldError, err.Error()),
-	}
+	b.report.failed(msgUnreachable, connFields(ctx, client.RemoteAddr().String(), err)...)
 }
 
 // connect opens the backend's connection, TLS included, within the timeout.

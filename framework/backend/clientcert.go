@@ -95,7 +95,7 @@ func checkName(name string) error {
 	}
 	switch n := normal(name); n {
 	case "host", "connection", "content-length", "transfer-encoding", "trailer", "te", "upgrade", "expect",
-		"keep-alive", "proxy-connection", "forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host":
+		"keep-alive", "proxy-connection", "authorization", "cookie", "forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host":
 		return fmt.Errorf("client header %q has a meaning of its own; choose another name", name)
 	}
 	return nil

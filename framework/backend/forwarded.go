@@ -69,7 +69,9 @@ func (f forwarded) keep(out http.Header, name, value string) {
 	if f.said(name) {
 		value = strings.Join(f.prior[name], ", ")
 	}
-	out.Set(name, value)
+	if value != "" { // HTTP/1.0 has no host
+		out.Set(name, value)
+	}
 }
 
 // element returns this hop as RFC 7239, section 4 writes it.
@@ -81,6 +83,9 @@ func (f forwarded) element() string {
 	case f.peer.Is6():
 		node = `"[` + f.peer.String() + `]"`
 	}
-	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(f.host)
-	return "for=" + node + `;host="` + quoted + `";proto=` + f.proto
+	host := ""
+	if f.host != "" {
+		host = `;host="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(f.host) + `"`
+	}
+	return "for=" + node + host + ";proto=" + f.proto
 }

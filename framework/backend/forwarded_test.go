@@ -64,6 +64,8 @@ func TestForwardedFields(t *testing.T) {
 		{"ipv6-zone", "", "[fe80::1%eth0]:1", "a", http.Header{}, http.Header{
 			"X-Forwarded-For": {"fe80::1"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"a"},
 			"Forwarded": {`for="[fe80::1]";host="a";proto=https`}}},
+		{"no-host", "", "192.0.2.7:1", "", http.Header{}, http.Header{
+			"X-Forwarded-For": {"192.0.2.7"}, "X-Forwarded-Proto": {"https"}, "Forwarded": {"for=192.0.2.7;proto=https"}}},
 		{"unix", "0.0.0.0/0", "@", "a", forged, http.Header{
 			"X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"a"},
 			"Forwarded": {`for=unknown;host="a";proto=https`}, "Keep": {"me"}}},

@@ -91,7 +91,7 @@ func (h *HTTP) Close() error {
 // ServeHTTP passes r on and its answer back.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect {
-		plainError(w, http.StatusMethodNotAllowed)
+		plainError(w, http.StatusNotImplemented) // there is nothing here to tunnel to
 		return
 	}
 	w = unsniffed{w}

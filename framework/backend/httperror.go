@@ -48,11 +48,7 @@ func isTimeout(err error) bool {
 }
 
 func requestFields(r *http.Request, err error) []zap.Field {
-	return []zap.Field{
-		zap.String("method", r.Method),
-		zap.String(logging.FieldPeer, r.RemoteAddr),
-		zap.String(logging.FieldError, err.Error()),
-	}
+	return append(connFields(r.Context(), r.RemoteAddr, err), zap.String("method", r.Method))
 }
 
 // hint tells of a backend URL with the wrong scheme, as far as the error shows

@@ -45,9 +45,16 @@ func TestFailureTellsTheClientNothing(t *testing.T) {
 	w := newWorld(t)
 	dead := deadAddress(t)
 	silent := accepting(t, func(net.Conn) {})
-	garbage := accepting(t, func(c net.Conn) { fmt.Fprint(c, "220 smtp ready\r\n"); c.Close() })
-	// A gRPC server sends its settings before it has read anything.
-	grpc := accepting(t, func(c net.Conn) { _ = http2.NewFramer(c, c).WriteSettings(); c.Close() })
+	garbage := accepting(t, func(c net.Conn) {
+		_, _ = c.Read(make([]byte, 4096))
+		fmt.Fprint(c, "220 smtp ready\r\n")
+		c.Close()
+	})
+	grpc := accepting(t, func(c net.Conn) {
+		_, _ = c.Read(make([]byte, 4096))
+		_ = http2.NewFramer(c, c).WriteSettings()
+		c.Close()
+	})
 	tests := []struct {
 		name, target   string
 		status         int
@@ -62,6 +69,9 @@ func TestFailureTellsTheClientNothing(t *testing.T) {
 		{"not-http", "http://" + garbage, 502, msgUnreachable, "malformed", ""},
 		{"h2c-only", "http://" + h2cBackend(t, echo), 502, msgUnreachable, "", ""},
 		{"grpc", "http://" + grpc, 502, msgUnreachable, "malformed", "use h2c://"},
+		{"too-large-header", plainBackend(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X", strings.Repeat("x", 2*MaxHeaderBytes))
+		}), 502, msgUnreachable, "exceeded", ""},
 		{"h2c-to-http1", "h2c://" + garbage, 502, msgUnreachable, "", ""},
 		{"tls-backend", strings.Replace(w.front(t, http.HandlerFunc(echo)), "https", "http", 1), 400, "", "", ""},
 	}
@@ -69,7 +79,10 @@ func TestFailureTellsTheClientNothing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			log, logs := observed()
 			url := w.front(t, newProxy(t, tt.target, func(c *HTTPConfig) {
-				c.Log, c.FirstByte, c.ConnectTimeout = log, 100*time.Millisecond, 100*time.Millisecond
+				c.Log = log
+				if strings.HasPrefix(tt.name, "silent") {
+					c.FirstByte, c.ConnectTimeout = 100*time.Millisecond, 100*time.Millisecond
+				}
 			}))
 			res, err := w.httpClient(t, true, false).Get(url)
 			if err != nil {
@@ -168,9 +181,8 @@ func TestTruncatedAnswerIsNotWhole(t *testing.T) {
 }
 
 func TestClientThatGoesAwayIsNoFailure(t *testing.T) {
-	w := newWorld(t)
 	started, gone := make(chan bool), make(chan bool)
-	backend := plainBackend(t, func(w http.ResponseWriter, r *http.Request) {
+	backend := func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/answering" {
 			fmt.Fprint(w, "first")
 			_ = http.NewResponseController(w).Flush()
@@ -181,26 +193,17 @@ func TestClientThatGoesAwayIsNoFailure(t *testing.T) {
 		}
 		<-r.Context().Done()
 		gone <- true
-	})
+	}
 	log, logs := observed()
-	url := w.front(t, newProxy(t, backend, func(c *HTTPConfig) { c.Log = log }))
-	bothVersions(t, func(t *testing.T, h2 bool) {
+	eachBackendLogging(t, log, backend, func(t *testing.T, _ world, client *http.Client, url string) {
 		for _, path := range []string{"/waiting", "/answering", "/uploading"} {
 			ctx, cancel := context.WithCancel(t.Context())
 			var body io.Reader
 			if path == "/uploading" {
 				body = io.MultiReader(strings.NewReader("part"), waitFor(ctx))
 			}
-			req, _ := http.NewRequestWithContext(ctx, "POST", url+path, body)
 			done := make(chan error)
-			go func() {
-				res, err := w.httpClient(t, h2, false).Do(req)
-				if err == nil {
-					_, err = io.ReadAll(res.Body)
-					res.Body.Close()
-				}
-				done <- err
-			}()
+			go func() { done <- postAndRead(ctx, client, url+path, body) }()
 			<-started
 			cancel()
 			if err := <-done; !errors.Is(err, context.Canceled) {
@@ -218,6 +221,20 @@ func TestClientThatGoesAwayIsNoFailure(t *testing.T) {
 			t.Errorf("logged %q %v", e.Message, e.ContextMap())
 		}
 	}
+}
+
+func postAndRead(ctx context.Context, client *http.Client, url string, body io.Reader) error {
+	req, err := http.NewRequestWithContext(ctx, "POST", url, body)
+	if err != nil {
+		return err
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	_, err = io.ReadAll(res.Body)
+	return err
 }
 
 // waitFor is a reader that has nothing until ctx ends.

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -193,13 +192,6 @@ func (w world) dialRaw(t testing.TB, url string) *tls.Conn {
 	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
 	t.Cleanup(func() { conn.Close() })
 	return conn
-}
-
-func writeFile(t testing.TB, path, content string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func keys(h http.Header) []string { return slices.Sorted(maps.Keys(h)) }

@@ -4,10 +4,13 @@
 package backend
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/tlsd/tlsd/logging"
 )
 
 // fieldBackend names the backend's URL in the log.
@@ -45,6 +48,15 @@ func (r *reporter) failed(msg string, fields ...zap.Field) {
 		fields = append(fields, zap.Int("suppressed", dropped))
 	}
 	r.log.Warn(msg, fields...)
+}
+
+// connFields tells of the connection that err is about.
+func connFields(ctx context.Context, peer string, err error) []zap.Field {
+	fields := []zap.Field{zap.String(logging.FieldPeer, peer), zap.String(logging.FieldError, err.Error())}
+	if info, ok := InfoFrom(ctx); ok && info.Listener != "" {
+		fields = append(fields, zap.String(logging.FieldListener, info.Listener))
+	}
+	return fields
 }
 
 // admit reports whether a line may be written now, and how many were not since
