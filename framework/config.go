@@ -23,8 +23,8 @@ import (
 )
 
 // Config is everything that a key manager and a server are made of. The zero
-// value of each field has the meaning that its comment states. It is copied when
-// it is used, and may be changed afterwards.
+// value of each field has the meaning that its comment states. Once it
+// was used, what its slices hold must not be changed, since a reload reads them.
 type Config struct {
 	KeyManager string            // tier by name; empty: the only one of Tiers, or "pkixcached", "pkix", "sunx509" as present
 	Tiers      []keymanager.Tier // built in: what plugin.Main was given
