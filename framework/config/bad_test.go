@@ -36,6 +36,8 @@ func TestBadInput(t *testing.T) {
 		{"list_for_file", input{file: "- a\n"}, `the file: must be a mapping and is a list`},
 		{"text_for_bool", input{file: "listeners: [{backend_tls: {client_certificate: 'yes'}}]\n"}, `must be true or false and is text`},
 		{"text_for_number", input{file: "keystore_limits: {iterations: many}\n"}, `keystore_limits.iterations: must be a number and is text`},
+		{"fraction", input{file: "keystore_limits: {iterations: 1.5}\n"}, `keystore_limits.iterations: 1.5 is no whole number`},
+		{"fraction_json", input{ext: "json", file: `{"keystore_limits": {"iterations": 1e3}}`}, `keystore_limits.iterations: 1e3 is no whole number`},
 		{"zero_iterations", input{file: "keystore_limits: {iterations: 0}\nkeystores: [{path: a}]"}, `keystore_limits.iterations (tlsd.yaml:1): 0 must be more than zero`},
 		{"all_at_once", input{file: "a: 1\nb: 2\n"}, "line 1: a: unknown key"},
 		{"second_document", input{file: "log: {level: info}\n---\nlog: {level: info}\n"}, `a second document; only one can be read`},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -67,7 +68,16 @@ func (c *checker) value(n *node, t reflect.Type, path string) {
 			c.repeated(n, path)
 		}
 	default:
-		c.kind(n, scalarKind(t), path)
+		if c.kind(n, scalarKind(t), path) && n.kind == kindNumber {
+			c.whole(n, path)
+		}
+	}
+}
+
+// whole refuses a fraction, which decoding would cut off.
+func (c *checker) whole(n *node, path string) {
+	if _, err := strconv.Atoi(fmt.Sprint(n.scalar)); err != nil {
+		c.report(n.line, "%s: %v is no whole number", path, n.scalar)
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 	"github.com/tlsd/tlsd/framework/keymanager"
 )
 
-// builtin is a tier that tlsd comes with, and the build tag that leaves it out.
-type builtin struct{ Name, Tag string }
+// Builtin is a tier that tlsd comes with, and the build tag that leaves it out.
+type Builtin struct{ Name, Tag string }
 
 // Builtins lists the tiers that tlsd comes with, in the order in which one of
 // them becomes the default.
-func Builtins() []builtin {
-	return []builtin{{"pkixcached", "no_pkixcached"}, {"pkix", "no_pkix"}, {"sunx509", "no_sunx509"}}
+func Builtins() []Builtin {
+	return []Builtin{{"pkixcached", "no_pkixcached"}, {"pkix", "no_pkix"}, {"sunx509", "no_sunx509"}}
 }
 
 func (d *draft) setKeyManager(v, from string) error {
