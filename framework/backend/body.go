@@ -11,26 +11,39 @@ import (
 	"sync/atomic"
 )
 
-// requestBody is the body of a backend's request. It passes on the trailer,
-// which the server fills in at the body's end and the proxy would leave behind,
-// and remembers if it was the client that broke off.
+// requestBody is the body of a client's request on its way to the backend. It
+// passes on the trailer, which the server fills in at the body's end and the
+// proxy would leave behind, and remembers how reading from the client went.
 type requestBody struct {
 	io.ReadCloser
-	in, out *http.Request
+	in, out *http.Request // the server's, the backend's
+	ended   atomic.Bool
 	broken  atomic.Bool
 }
 
 type bodyKey struct{}
 
-// setBody wraps the body of p.Out, if it has one.
-func setBody(p *httputil.ProxyRequest) {
-	if p.Out.Body == nil {
+// withBody returns r with a requestBody for its body.
+func withBody(r *http.Request) (*http.Request, *requestBody) {
+	b := &requestBody{ReadCloser: r.Body, in: r}
+	r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, b))
+	r.Body = b
+	return r, b
+}
+
+// bodyOf returns the requestBody that r came with, or nil.
+func bodyOf(r *http.Request) *requestBody {
+	b, _ := r.Context().Value(bodyKey{}).(*requestBody)
+	return b
+}
+
+// prepareBody readies p.Out for its body, if it has one.
+func prepareBody(p *httputil.ProxyRequest) {
+	b := bodyOf(p.In)
+	if b == nil || p.Out.Body == nil {
 		return
 	}
-	b := &requestBody{ReadCloser: p.Out.Body, in: p.In}
-	p.Out = p.Out.WithContext(context.WithValue(p.Out.Context(), bodyKey{}, b))
 	b.out = p.Out
-	p.Out.Body = b
 	if p.Out.ContentLength < 0 || len(p.Out.Trailer) > 0 {
 		// HTTP/1.1 has no trailer without chunks. And where the length is not
 		// known, the transport would else read ahead to see whether there is a
@@ -46,6 +59,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	switch {
 	case err == io.EOF:
+		b.ended.Store(true)
 		b.copyTrailer()
 	case err != nil:
 		b.broken.Store(true)
@@ -61,10 +75,4 @@ func (b *requestBody) copyTrailer() {
 			b.out.Trailer[name] = values
 		}
 	}
-}
-
-// clientBroke reports whether reading r's body from the client failed.
-func clientBroke(r *http.Request) bool {
-	b, ok := r.Context().Value(bodyKey{}).(*requestBody)
-	return ok && b.broken.Load()
 }

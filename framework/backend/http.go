@@ -94,13 +94,17 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		plainError(w, http.StatusNotImplemented) // there is nothing here to tunnel to
 		return
 	}
-	w = unsniffed{w}
 	r = h.withoutUpgrade(r)
-	if r.ProtoMajor != 1 || r.ContentLength == 0 {
-		h.proxy.ServeHTTP(w, r)
+	if r.ContentLength == 0 {
+		h.proxy.ServeHTTP(answer{ResponseWriter: w}, r)
 		return
 	}
-	h.serveFullDuplex(w, r)
+	r, body := withBody(r)
+	if r.ProtoMajor != 1 {
+		h.proxy.ServeHTTP(answer{ResponseWriter: w}, r)
+		return
+	}
+	h.serveFullDuplex(answer{ResponseWriter: w, unread: body}, r)
 }
 
 // serveFullDuplex serves an HTTP/1 request with a body. By default net/http's
@@ -109,7 +113,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // leaves the body alone, and the body must be closed before the handler
 // returns, or reading the next request panics (golang/go#68560); closing may
 // wait for the client, so that the response goes out first.
-func (h *HTTP) serveFullDuplex(w http.ResponseWriter, r *http.Request) {
+func (h *HTTP) serveFullDuplex(w answer, r *http.Request) {
 	rc := http.NewResponseController(w)
 	if err := rc.EnableFullDuplex(); err != nil {
 		h.report.log.Debug("no full duplex", zap.Error(err))
@@ -136,17 +140,26 @@ func streamed(res *http.Response) error {
 	return nil
 }
 
-// unsniffed keeps net/http's server from adding a Content-Type that the backend
-// did not send.
-type unsniffed struct{ http.ResponseWriter }
+// answer is how the proxy answers a client.
+type answer struct {
+	http.ResponseWriter
+	unread *requestBody // of an HTTP/1 request; nil: nothing to read
+}
 
-func (w unsniffed) WriteHeader(code int) {
+// WriteHeader keeps net/http's server from adding a Content-Type that the
+// backend did not send, and tells an HTTP/1 client whose request is answered
+// before it was read that the connection ends: the server may close it rather
+// than read the rest, and in full duplex says so to nobody.
+func (w answer) WriteHeader(code int) {
 	h := w.Header()
 	if _, ok := h["Content-Type"]; !ok && code >= http.StatusOK {
 		h["Content-Type"] = nil
+	}
+	if w.unread != nil && !w.unread.ended.Load() && code >= http.StatusOK {
+		h.Set("Connection", "close")
 	}
 	w.ResponseWriter.WriteHeader(code)
 }
 
 // Unwrap serves http.ResponseController.
-func (w unsniffed) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w answer) Unwrap() http.ResponseWriter { return w.ResponseWriter }

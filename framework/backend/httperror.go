@@ -42,6 +42,12 @@ func (h *HTTP) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	plainError(w, http.StatusBadGateway)
 }
 
+// clientBroke reports whether reading r's body from the client failed.
+func clientBroke(r *http.Request) bool {
+	b := bodyOf(r)
+	return b != nil && b.broken.Load()
+}
+
 func isTimeout(err error) bool {
 	var ne net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &ne) && ne.Timeout()

@@ -26,7 +26,7 @@ func (rw rewriter) rewrite(p *httputil.ProxyRequest) {
 	rw.client.strip(p.Out.Trailer, false)
 	fwd.set(p.Out.Header)
 	rw.client.set(p.Out.Header, clientChain(p.In))
-	setBody(p)
+	prepareBody(p)
 }
 
 // setURL directs the request to the target. Host, path and query stay the

@@ -233,25 +233,37 @@ func TestGRPCOverHTTP2(t *testing.T) {
 	}
 }
 
-// An early answer to a request whose body nobody reads any more must reach the
-// client, and the connection must not be confused for the next request.
-func TestEarlyAnswerToUnreadBody(t *testing.T) {
+// An answer to a request whose body nobody reads must reach the client, and the
+// connection must not be confused for the next request.
+func TestAnswerToUnreadBody(t *testing.T) {
 	w := newWorld(t)
-	backend := plainBackend(t, func(w http.ResponseWriter, r *http.Request) {
+	refusing := plainBackend(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 	})
-	url := w.front(t, newProxy(t, backend, nil))
-	bothVersions(t, func(t *testing.T, h2 bool) {
-		client := w.httpClient(t, h2, false)
-		for range 20 {
-			res, err := client.Post(url, "", bytes.NewReader(make([]byte, 100<<10)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			res.Body.Close()
-			if res.StatusCode != http.StatusRequestEntityTooLarge {
-				t.Errorf("status %d", res.StatusCode)
-			}
-		}
-	})
+	tests := []struct {
+		name, target string
+		status       int
+	}{
+		{"refused", refusing, http.StatusRequestEntityTooLarge},
+		{"down", "http://" + deadAddress(t), http.StatusBadGateway},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			url := w.front(t, newProxy(t, tt.target, nil))
+			bothVersions(t, func(t *testing.T, h2 bool) {
+				client := w.httpClient(t, h2, false)
+				for _, size := range []int{1, 100 << 10, 100, 1 << 20, 10} {
+					res, err := client.Post(url, "", bytes.NewReader(make([]byte, size)))
+					if err != nil {
+						t.Fatal(err)
+					}
+					_, _ = io.Copy(io.Discard, res.Body)
+					res.Body.Close()
+					if res.StatusCode != tt.status {
+						t.Errorf("%d bytes: status %d, want %d", size, res.StatusCode, tt.status)
+					}
+				}
+			})
+		})
+	}
 }
