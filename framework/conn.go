@@ -93,9 +93,11 @@ func (c *conn) SetLinger(sec int) error {
 	return errors.ErrUnsupported
 }
 
-// describe tells what is known of a handshake on c.
+// describe tells what is known of a handshake on c. Its calls to the key process
+// end when the Server cuts connections; crypto/tls would let them go on until
+// their deadline.
 func (c *conn) describe(hs *handshake) {
-	hs.until, hs.served = c.until, &c.served
+	hs.ctx, hs.until, hs.served = c.listener.server.ctx, c.until, &c.served
 	hs.listener, hs.alias = c.listener.cfg.Listen, c.listener.cfg.Alias
 	hs.id, hs.peer = c.id, c.peer
 }

@@ -16,7 +16,7 @@ import (
 
 // handshake is what the front knows of one handshake besides its hello.
 type handshake struct {
-	ctx    context.Context // crypto/tls cancels it when the handshake is over
+	ctx    context.Context // ends when nobody waits for the handshake any more
 	until  time.Time       // when it will be ended; zero: unknown
 	served *record         // where to leave what it was served with; nil: nowhere
 

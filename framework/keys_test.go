@@ -111,6 +111,7 @@ func TestOpenErrorsSayWhatToDo(t *testing.T) {
 		{"tier-twice", Config{Tiers: []keymanager.Tier{tier("a"), tier("a")}}, `"a" is there twice`},
 		{"plugin-without-path", Config{Plugins: []Plugin{{Name: "a"}}}, "a plugin needs Name and Path"},
 		{"both-ways", Config{Tiers: []keymanager.Tier{tier("a")}, InProcess: true, Executable: "/p"}, "exclude each other"},
+		{"plugin-in-process", Config{Plugins: []Plugin{{Name: "a", Path: "/p"}}, InProcess: true}, `plugin "a" can't run in this process`},
 		{"keystore-without-path", Config{Tiers: []keymanager.Tier{tier("a")}, Keystores: []keymanager.Source{{}}}, "Keystores[0]"},
 		{"negative", Config{Tiers: []keymanager.Tier{tier("a")}, Drain: -1}, "Drain is negative"},
 	} {

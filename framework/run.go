@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"go.uber.org/zap"
 )
@@ -72,10 +73,12 @@ func (s *Server) drainAll() {
 	go func() {
 		defer close(finished)
 		s.handshakes.Wait()
+		var finishing sync.WaitGroup
 		for _, l := range s.listeners {
-			s.serving.Go(func() { l.finish(ctx) })
+			finishing.Go(func() { l.finish(ctx) })
 		}
 		s.conns.wg.Wait()
+		finishing.Wait()
 	}()
 	select {
 	case <-finished:

@@ -33,7 +33,7 @@ type Server struct {
 	handshakeTimeout time.Duration
 	drain            time.Duration
 
-	ctx context.Context // of requests and byte streams; ends when connections are cut
+	ctx context.Context // of handshakes, requests and byte streams; ends when connections are cut
 	cut context.CancelFunc
 
 	conns      conns

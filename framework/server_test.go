@@ -385,6 +385,32 @@ func TestSlowKeyProcessStillGetsAlert(t *testing.T) {
 	}
 }
 
+// TestCloseWaitsForNoKeyProcess: a handshake that waits for an answer is given up.
+func TestCloseWaitsForNoKeyProcess(t *testing.T) {
+	f, root := fakeOf(t, testca.P256)
+	asked, ended := make(chan struct{}), make(chan error, 1)
+	f.selectErr = errors.New("too late")
+	f.lookAtContext = func(ctx context.Context) {
+		close(asked)
+		<-ctx.Done()
+		ended <- ctx.Err()
+	}
+	s := serveFake(t, Config{Listeners: []Listener{{}}}, f, root)
+	c, err := net.Dial("tcp", s.addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	go tls.Client(c, clientOf(root, "a.test")).Handshake()
+	<-asked
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the call to the key process ended by %v, want that it was given up", err)
+	}
+}
+
 func TestProbesAreCounted(t *testing.T) {
 	s := serve(t, Config{Listeners: []Listener{{}}})
 	for range 3 {

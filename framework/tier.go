@@ -98,6 +98,9 @@ func (r run) start(ctx context.Context, c *Config, log *zap.Logger) (plugin.Mana
 		Files:     c.trustFiles(),
 	}
 	cmd := plugin.Command{Tier: r.name, Path: c.Executable}
+	if c.InProcess && r.plugin != nil {
+		return nil, fmt.Errorf("plugin %q can't run in this process: leave InProcess out, or name one of Tiers", r.name)
+	}
 	if r.plugin != nil {
 		spec.Settings = r.plugin.Settings
 		cmd.Path, cmd.SHA256 = r.plugin.Path, r.plugin.SHA256
