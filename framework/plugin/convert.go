@@ -77,6 +77,9 @@ type parseLeaf func(der []byte) (*x509.Certificate, keymanager.KeyID, error)
 // credentialFromProto returns what was selected, without its Key, and the key
 // id. It fails where the leaf doesn't parse or isn't that key's.
 func credentialFromProto(m *pb.SelectResponse, parse parseLeaf) (*keymanager.Credential, keymanager.KeyID, error) {
+	if m.GetBuilder() < 0 {
+		return nil, keymanager.KeyID{}, fmt.Errorf("credential %q: builder index %d", m.GetAlias(), m.GetBuilder())
+	}
 	leaf, id, err := checkLeaf(m.GetChain(), m.GetKeyId(), parse)
 	if err != nil {
 		return nil, id, fmt.Errorf("credential %q of builder %d: %w", m.GetAlias(), m.GetBuilder(), err)
@@ -218,6 +221,9 @@ func entryFromProto(m *pb.Entry, parse parseLeaf) (keymanager.Entry, *x509.Certi
 		Schemes: narrow[tls.SignatureScheme](m.GetSchemes()),
 		Usable:  m.GetUsable(),
 		Reason:  clean(m.GetReason(), maxErrorText),
+	}
+	if e.Builder < 0 {
+		return e, nil, keymanager.KeyID{}, fmt.Errorf("entry %q: builder index %d", e.Alias, e.Builder)
 	}
 	if !e.Usable {
 		return e, nil, keymanager.KeyID{}, nil

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tlsd/tlsd/framework/keymanager"
 	pb "github.com/tlsd/tlsd/framework/plugin/proto"
+	"github.com/tlsd/tlsd/internal/testca"
 )
 
 // overWire returns m as the other side sees it.
@@ -148,15 +149,31 @@ func TestForeignStatusIsNoAnswerOfTheTier(t *testing.T) {
 }
 
 func TestCredentialOfAnotherKeyIsRefused(t *testing.T) {
+	root := testca.NewRoot(t, testca.Spec{Name: "root"})
+	a, b := root.Issue(t, testca.Spec{Name: "a"}), root.Issue(t, testca.Spec{Name: "b"})
+	idA, idB := keymanager.KeyIDOf(a.Cert), keymanager.KeyIDOf(b.Cert)
+	right := &pb.SelectResponse{Alias: "a", Chain: a.Chain(), KeyId: idA[:]}
+	if _, id, err := credentialFromProto(right, newLeafCache().parse); err != nil || id != idA {
+		t.Errorf("the right one: %v, %v", id, err)
+	}
 	for name, m := range map[string]*pb.SelectResponse{
-		"no-chain": {Alias: "a"},
-		"garbage":  {Alias: "a", Chain: [][]byte{{1}}},
+		"other-key":        {Alias: "a", Chain: a.Chain(), KeyId: idB[:]},
+		"no-key":           {Alias: "a", Chain: a.Chain()},
+		"negative-builder": {Alias: "a", Chain: a.Chain(), KeyId: idA[:], Builder: -1},
+		"no-chain":         {Alias: "a"},
+		"garbage":          {Alias: "a", Chain: [][]byte{{1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, _, err := credentialFromProto(m, newLeafCache().parse); err == nil {
 				t.Error("accepted")
 			}
 		})
+	}
+}
+
+func TestEntryOfNoBuilderIsRefused(t *testing.T) {
+	if _, _, _, err := entryFromProto(&pb.Entry{Alias: "a", Builder: -1}, newLeafCache().parse); err == nil {
+		t.Error("accepted")
 	}
 }
 

@@ -54,8 +54,9 @@ type Host struct {
 var _ Manager = (*Host)(nil)
 
 // Start starts cmd as key process, has it open the keystores of spec, and keeps
-// one running until Close. ctx bounds the start, which fails if the very first
-// process does; then nothing is left running. The error names the tier, and is
+// one running until Close. ctx bounds the start, and so do 10 s until the process
+// says what it is and 2 minutes for its keystores. The start fails if the very
+// first process does; then nothing is left running. The error names the tier, and is
 // ErrRunDir where it is not what was given that is wrong.
 //
 // In a process that is a key process itself, Start fails: its main doesn't call
@@ -137,11 +138,8 @@ func (h *Host) open(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := h.spec
-	spec.LogLevels = h.currentLevels()
-	resp, err := p.api.Configure(ctx, configureToProto(spec, h.newest.get()+1))
+	resp, err := h.configure(ctx, p)
 	if err != nil {
-		err = p.cause(err)
 		p.abandon()
 		return nil, h.spelled(err)
 	}
@@ -149,6 +147,22 @@ func (h *Host) open(ctx context.Context) (*process, error) {
 	h.log.Info("key process started", zap.String(logging.FieldTier, h.launch.cmd.Tier), zap.String("version", clean(p.about.GetVersion(), maxExcerpt)),
 		zap.Int("pid", p.child.number()), zap.Uint64(logging.FieldGeneration, resp.GetGeneration()))
 	return p, nil
+}
+
+// configure has p open the keystores, within configureTimeout.
+func (h *Host) configure(ctx context.Context, p *process) (*pb.ConfigureResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, configureTimeout)
+	defer cancel()
+	spec := h.spec
+	spec.LogLevels = h.currentLevels()
+	resp, err := p.api.Configure(ctx, configureToProto(spec, h.newest.get()+1))
+	switch {
+	case err == nil:
+		return resp, nil
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%s did not open its keystores in time: %w", p.child.subject(), ctx.Err())
+	}
+	return nil, p.cause(err)
 }
 
 // spelled returns err with the paths as the user gave them.
@@ -199,7 +213,7 @@ func (h *Host) release() error {
 
 // SetLogLevels sets the levels of the key process's loggers, now and after each
 // restart. Where there is no process at the moment, the next one starts with
-// them. On error nothing has changed.
+// them. A level that is none is an error and changes nothing.
 func (h *Host) SetLogLevels(ctx context.Context, levels map[string]string) error {
 	for name, level := range levels {
 		if _, err := logging.ParseLevel(level); err != nil {

@@ -67,7 +67,7 @@ func TestStartOfAProcessThatFreezesIsCalledOff(t *testing.T) {
 	defer cancel()
 	dir := shortTempDir(t)
 	_, err := Start(ctx, Command{Tier: "rowdy"}, Spec{Settings: json.RawMessage(`{"do":"freeze"}`)}, HostOptions{RunDir: dir})
-	if !errors.Is(err, context.DeadlineExceeded) {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "did not open its keystores in time") {
 		t.Errorf("start: %v", err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {

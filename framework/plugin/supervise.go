@@ -18,7 +18,7 @@ const (
 	longPause        = 30 * time.Second
 	slowAfter        = 3               // starts, after which there is at most one a second
 	stableFor        = time.Minute     // after which a process counts as well started
-	configureTimeout = 2 * time.Minute // that a replacement has to open its keystores
+	configureTimeout = 2 * time.Minute // that a process has to open its keystores
 )
 
 // slot is what calls find: the process that answers, or nil in the gap between
@@ -83,9 +83,7 @@ func (h *Host) replace(pace *backoff) *process {
 			return nil
 		case <-time.After(pause):
 		}
-		ctx, cancel := context.WithTimeout(h.ctx, startTimeout+configureTimeout)
-		p, err := h.open(ctx)
-		cancel()
+		p, err := h.open(h.ctx)
 		if err == nil {
 			h.put(p)
 			h.catchUp(p)
