@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -176,10 +177,7 @@ func (r *checkReport) entries(ctx context.Context, keys *framework.Keys, eff *co
 	}
 	soon := eff.Options.ExpiryWarning
 	for _, e := range list {
-		for e.Builder >= len(r.Keystores) { // a plugin may have keys from elsewhere
-			r.Keystores = append(r.Keystores, keystoreReport{Builder: len(r.Keystores), Path: keys.Tier(), Entries: []entryReport{}})
-		}
-		k := &r.Keystores[e.Builder]
+		k := r.keystore(e.Builder, keys.Tier())
 		entry := r.entry(ctx, e, soon)
 		k.Entries = append(k.Entries, entry)
 		if entry.Problem != "" {
@@ -187,6 +185,17 @@ func (r *checkReport) entries(ctx context.Context, keys *framework.Keys, eff *co
 		}
 	}
 	return nil
+}
+
+// keystore returns what is reported of a builder. A plugin may have keys from
+// elsewhere, which are reported by its name.
+func (r *checkReport) keystore(builder int, plugin string) *keystoreReport {
+	i := slices.IndexFunc(r.Keystores, func(k keystoreReport) bool { return k.Builder == builder })
+	if i < 0 {
+		i = len(r.Keystores)
+		r.Keystores = append(r.Keystores, keystoreReport{Builder: builder, Path: plugin, Entries: []entryReport{}})
+	}
+	return &r.Keystores[i]
 }
 
 // entry judges one entry. What is not a key is no problem: JVM users keep

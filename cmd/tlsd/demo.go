@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -112,8 +113,11 @@ func lockedDir(base string) (*demo, error) {
 			return nil, err
 		}
 		lock, err := os.Open(dir)
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
+		}
+		if err != nil {
+			return nil, errors.Join(err, os.Remove(dir))
 		}
 		if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 			return nil, errors.Join(fmt.Errorf("lock %q: %w", dir, err), lock.Close(), os.Remove(dir))
