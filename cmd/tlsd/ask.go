@@ -50,19 +50,24 @@ func anyPassword(sources []keymanager.Source) bool {
 	return false
 }
 
-// ask reads a password without echo. It gives up when ctx ends, and leaves the
-// terminal as it was.
+// ask asks for the password that sources have in common.
 func ask(ctx context.Context, prompt io.Writer, sources []keymanager.Source) (keymanager.Secret, error) {
+	var names []string
+	for _, s := range sources {
+		names = append(names, s.Name())
+	}
+	return readPassword(ctx, prompt, "password of "+strings.Join(names, ", "))
+}
+
+// readPassword reads a password without echo. It gives up when ctx ends, and
+// leaves the terminal as it was.
+func readPassword(ctx context.Context, prompt io.Writer, question string) (keymanager.Secret, error) {
 	fd := int(os.Stdin.Fd())
 	state, err := term.GetState(fd)
 	if err != nil {
 		return "", err
 	}
-	var names []string
-	for _, s := range sources {
-		names = append(names, s.Name())
-	}
-	fmt.Fprintf(prompt, "password of %s: ", strings.Join(names, ", "))
+	fmt.Fprintf(prompt, "%s: ", question)
 	defer fmt.Fprintln(prompt)
 	type answer struct {
 		password []byte

@@ -309,7 +309,9 @@ func aliasFits(got, want string) bool {
 	return got == want || strings.HasPrefix(got, want+"-")
 }
 
-func compact(typ string) string { return strings.ToLower(strings.ReplaceAll(typ, " ", "")) }
+func compact(typ string) string {
+	return strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(typ))
+}
 
 // trySignature signs with the key and verifies with the leaf of the chain.
 func trySignature(e *Entry) error {

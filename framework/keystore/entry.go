@@ -19,7 +19,7 @@ type Entry struct {
 	Alias   string   // as stored; a number where it has no name
 	Kind    string   // keymanager.KindKey, KindTrusted or KindSecret
 	Chain   [][]byte // DER, leaf first; claimed until proven
-	KeyType string   // "RSA 2048", "P-256", "Ed25519", …; by the claimed certificate until proven; empty: unknown
+	KeyType string   // "RSA-2048", "P-256", "Ed25519", …; by the claimed certificate until proven; empty: unknown
 	Notes   []string // what an operator should know of the chain
 
 	// The verdict, set by Prove. Usable is a key that decrypts, matches its

@@ -83,7 +83,7 @@ func usableType(public crypto.PublicKey) error {
 func publicKeyType(public crypto.PublicKey) string {
 	switch k := public.(type) {
 	case *rsa.PublicKey:
-		return fmt.Sprintf("RSA %d", k.N.BitLen())
+		return fmt.Sprintf("RSA-%d", k.N.BitLen())
 	case *ecdsa.PublicKey:
 		return k.Curve.Params().Name
 	case ed25519.PublicKey:
@@ -173,7 +173,7 @@ func rsaKeyType(der []byte) error {
 	if !s.ReadASN1(&seq, asn1.SEQUENCE) || !seq.SkipASN1(asn1.INTEGER) || !seq.ReadASN1Integer(n) || n.BitLen() >= minRSA {
 		return nil
 	}
-	return &KeyTypeError{Type: fmt.Sprintf("RSA %d", n.BitLen())}
+	return &KeyTypeError{Type: fmt.Sprintf("RSA-%d", n.BitLen())}
 }
 
 // samePublic compares public keys. A key of a type that has no Equal is none of

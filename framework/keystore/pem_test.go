@@ -47,7 +47,7 @@ func TestPEMAsPeopleWriteIt(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := mustProve(t, keymanager.Source{Paths: writeFiles(t, tt.files), Type: "pem"})
 			e := onlyKey(t, s)
-			if s.Format != PEM || e.Alias != "1" || !e.Usable || e.KeyType != "RSA 2048" {
+			if s.Format != PEM || e.Alias != "1" || !e.Usable || e.KeyType != "RSA-2048" {
 				t.Errorf("%s, alias %q, usable %v (%s), %s", s.Format, e.Alias, e.Usable, e.Reason, e.KeyType)
 			}
 			if diff := cmp.Diff(ders(tt.chain), e.Chain); diff != "" {
