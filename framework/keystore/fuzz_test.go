@@ -19,6 +19,7 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/crypto/cryptobyte"
 	"software.sslmate.com/src/go-pkcs12"
@@ -300,6 +301,9 @@ func FuzzGoPKCS12(f *testing.F) {
 	makes := []*pkcs12.Encoder{pkcs12.LegacyRC2, pkcs12.LegacyDES, pkcs12.Modern2023, pkcs12.Modern2026}
 	path := filepath.Join(f.TempDir(), "store")
 	f.Fuzz(func(t *testing.T, pw string, kind, iterations, cas uint8) {
+		if !utf8.ValidString(pw) {
+			return // Latin-1 to us, replacement characters to go-pkcs12
+		}
 		leaf := leaves[int(kind)%len(leaves)]
 		encoder := makes[int(kind)/len(leaves)%len(makes)].WithIterations(int(iterations) + 1)
 		chain := []*x509.Certificate{middle.Cert, root.Cert}[:int(cas)%3]
