@@ -4,12 +4,15 @@
 package framework
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/tlsd/tlsd/framework/choose"
 )
 
 // logger returns c.Log, or one that drops everything.
@@ -50,6 +53,16 @@ func (c *Config) checkKeys() error {
 		}
 	}
 	return c.checkDurations()
+}
+
+// constraints returns those of the Options, which have to leave a connection
+// something.
+func (c *Config) constraints() (*choose.Constraints, error) {
+	parsed, err := choose.ParseConstraints(c.Options.Constraints, c.Options.JDKCompat)
+	if err != nil {
+		return nil, err // names property and position
+	}
+	return parsed, constrain(new(tls.Config), parsed)
 }
 
 func (c *Config) checkDurations() error {

@@ -20,12 +20,12 @@ func (k *Keys) ClientConfig() *tls.Config { return k.clientConfig("") }
 
 // clientConfig tells the key process which backend it is for.
 func (k *Keys) clientConfig(backend string) *tls.Config {
-	return &tls.Config{
+	return k.constrained(&tls.Config{
 		MinVersion: tls.VersionTLS12,
 		GetClientCertificate: func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			return k.clientCertificate(info, backend)
 		},
-	}
+	})
 }
 
 func (k *Keys) clientCertificate(info *tls.CertificateRequestInfo, backend string) (*tls.Certificate, error) {

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tlsd/tlsd/framework/choose"
 	"github.com/tlsd/tlsd/framework/keymanager"
 	"github.com/tlsd/tlsd/framework/plugin"
 	"github.com/tlsd/tlsd/logging"
@@ -32,6 +33,8 @@ type Keys struct {
 	timeout time.Duration // of a Select or Sign whose handshake has no deadline
 	log     *zap.Logger   // named keymanager, with the tier
 	known   knownKeys
+
+	constraints *choose.Constraints // on connections; not nil
 
 	failures, lies onceASecond // lines about calls that failed, and about wrong answers
 
@@ -53,6 +56,10 @@ func Open(ctx context.Context, cfg Config) (*Keys, error) {
 	if err := cfg.checkKeys(); err != nil {
 		return nil, err
 	}
+	constraints, err := cfg.constraints()
+	if err != nil {
+		return nil, err
+	}
 	run, err := cfg.pick()
 	if err != nil {
 		return nil, err
@@ -63,6 +70,7 @@ func Open(ctx context.Context, cfg Config) (*Keys, error) {
 		return nil, err // names the key manager
 	}
 	k := newKeys(manager, run.name, cfg.SignTimeout, log)
+	k.constraints = constraints
 	k.announce(ctx, cfg.Keystores, log)
 	return k, nil
 }
@@ -78,6 +86,8 @@ func newKeys(m plugin.Manager, tier string, timeout time.Duration, log *zap.Logg
 		timeout: timeout,
 		log:     log.Named(logging.KeyManager).With(zap.String(logging.FieldTier, tier)),
 		stop:    stop,
+
+		constraints: new(choose.Constraints),
 	}
 	k.watched.Go(func() {
 		// A key manager whose views never change by themselves has nothing

@@ -4,6 +4,7 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -61,16 +62,17 @@ func (s *Server) newRoute(ctx context.Context, l *Listener) (*route, error) {
 // terminate returns how the listener's TLS is terminated.
 func (s *Server) terminate(ctx context.Context, l *Listener, target backend.Target) (*tls.Config, error) {
 	cfg := s.keys.TLSConfig()
-	if l.MinVersion != 0 {
-		cfg.MinVersion = l.MinVersion
-	}
-	cfg.MaxVersion, cfg.CipherSuites = l.MaxVersion, l.CipherSuites
+	cfg.MinVersion, cfg.MaxVersion = cmp.Or(l.MinVersion, tls.VersionTLS12), l.MaxVersion
+	cfg.CipherSuites, cfg.CurvePreferences = l.CipherSuites, nil
 	for _, id := range l.Groups {
 		cfg.CurvePreferences = append(cfg.CurvePreferences, tls.CurveID(id))
 	}
 	cfg.NextProtos = l.ALPN
 	if l.ALPN == nil && target.Kind() != backend.KindBytes {
 		cfg.NextProtos = []string{"h2", "http/1.1"}
+	}
+	if err := constrain(cfg, s.keys.constraints); err != nil {
+		return nil, err
 	}
 	cfg.ClientAuth = l.ClientAuth.tlsAuth()
 	if cfg.ClientAuth == tls.NoClientCert {
@@ -86,7 +88,7 @@ func (s *Server) towards(ctx context.Context, l *Listener, target backend.Target
 	if !target.TLS() {
 		return nil, nil
 	}
-	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	cfg := s.keys.constrained(&tls.Config{MinVersion: tls.VersionTLS12})
 	if l.BackendTLS.ClientCertificate {
 		cfg = s.keys.clientConfig(l.Backend)
 	}

@@ -21,6 +21,7 @@ import (
 // versions, cipher suites, ClientAuth, ClientCAs, NextProtos and all the rest
 // mean what they mean in crypto/tls, and session tickets are crypto/tls's own.
 // Only GetCertificate is to stay, and versions below TLS 1.2 can't be served.
+// What the constraints on TLS deny is left out to begin with.
 //
 // A full handshake costs one Select and one Sign, a resumed one nothing in TLS
 // 1.3 and a Select in TLS 1.2, where crypto/tls asks for the certificate before
@@ -30,7 +31,14 @@ import (
 // A client that no credential fits gets the alert handshake_failure, and
 // internal_error where the key process fails.
 func (k *Keys) TLSConfig() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: k.certificate}
+	return k.constrained(&tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: k.certificate})
+}
+
+// constrained returns a configuration with defaults without what the
+// constraints on TLS deny. Open has seen that they leave something.
+func (k *Keys) constrained(cfg *tls.Config) *tls.Config {
+	_ = constrain(cfg, k.constraints)
+	return cfg
 }
 
 // certificate is the GetCertificate of all server configurations.
