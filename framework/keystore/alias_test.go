@@ -52,7 +52,7 @@ func TestSetAlias(t *testing.T) {
 			}
 			for _, jdk := range jdks {
 				list := keytoolList(t, jdk, path, "pkcs12")
-				if len(list) != 1 || list[0].Chain != 2 || tt.name == "ascii" && list[0].Alias != tt.alias {
+				if len(list) != 1 || len(list[0].Chain) != 2 || tt.name == "ascii" && list[0].Alias != tt.alias {
 					t.Errorf("%s lists %v", jdk.Name(), list)
 				}
 			}

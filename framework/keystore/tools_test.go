@@ -5,10 +5,11 @@ package keystore
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -20,11 +21,27 @@ import (
 
 // summary is what keytool and we both say of an entry.
 type summary struct {
-	Alias, Kind string
-	Chain       int
+	Alias, Kind, Key string
+	Chain            []string // SHA-256 of each certificate, leaf first
 }
 
-var chainLength = regexp.MustCompile(`Certificate chain length: (\d+)`)
+var (
+	fingerprint   = regexp.MustCompile(`^\t SHA256: ([0-9A-F:]+)$`)
+	keytoolKeyAlg = regexp.MustCompile(`^Subject Public Key Algorithm: (?:(\d+)-bit )?(\w+)`)
+)
+
+// keytoolKeyType translates what keytool calls a key's type.
+func keytoolKeyType(bits, name string) string {
+	switch name {
+	case "RSA":
+		return "RSA-" + bits
+	case "EC":
+		return "P-" + bits
+	case "EdDSA":
+		return "Ed25519"
+	}
+	return name
+}
 
 // keytoolList returns what keytool -list says, which it sorts by alias.
 func keytoolList(t testing.TB, jdk testca.JDK, path, typ string) []summary {
@@ -37,16 +54,23 @@ func keytoolList(t testing.TB, jdk testca.JDK, path, typ string) []summary {
 		if alias, ok := strings.CutPrefix(line, "Alias name: "); ok {
 			list = append(list, summary{Alias: alias})
 		}
-		switch {
-		case line == "Entry type: PrivateKeyEntry":
-			list[len(list)-1].Kind = keymanager.KindKey
-		case line == "Entry type: trustedCertEntry":
-			list[len(list)-1] = summary{list[len(list)-1].Alias, keymanager.KindTrusted, 1}
-		case line == "Entry type: SecretKeyEntry":
-			list[len(list)-1].Kind = keymanager.KindSecret
+		if len(list) == 0 {
+			continue
 		}
-		if m := chainLength.FindStringSubmatch(line); m != nil {
-			list[len(list)-1].Chain, _ = strconv.Atoi(m[1])
+		e := &list[len(list)-1]
+		switch line {
+		case "Entry type: PrivateKeyEntry":
+			e.Kind = keymanager.KindKey
+		case "Entry type: trustedCertEntry":
+			e.Kind = keymanager.KindTrusted
+		case "Entry type: SecretKeyEntry":
+			e.Kind = keymanager.KindSecret
+		}
+		if m := fingerprint.FindStringSubmatch(line); m != nil {
+			e.Chain = append(e.Chain, strings.ToLower(strings.ReplaceAll(m[1], ":", "")))
+		}
+		if m := keytoolKeyAlg.FindStringSubmatch(line); m != nil && e.Key == "" {
+			e.Key = keytoolKeyType(m[1], m[2])
 		}
 	}
 	return list
@@ -56,7 +80,11 @@ func keytoolList(t testing.TB, jdk testca.JDK, path, typ string) []summary {
 func summarize(s *Store) []summary {
 	var list []summary
 	for _, e := range s.Entries {
-		list = append(list, summary{strings.ToLower(e.Alias), e.Kind, len(e.Chain)})
+		sum := summary{Alias: strings.ToLower(e.Alias), Kind: e.Kind, Key: e.KeyType}
+		for _, der := range e.Chain {
+			sum.Chain = append(sum.Chain, fmt.Sprintf("%x", sha256.Sum256(der)))
+		}
+		list = append(list, sum)
 	}
 	slices.SortFunc(list, func(a, b summary) int { return strings.Compare(a.Alias, b.Alias) })
 	return list
