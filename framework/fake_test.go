@@ -95,6 +95,10 @@ func (f *fake) List(context.Context) ([]keymanager.Entry, error) {
 	return nil, plugin.ErrUnsupported
 }
 
+func (f *fake) Explain(context.Context, *keymanager.Hello) ([]keymanager.Verdict, error) {
+	return nil, plugin.ErrUnsupported
+}
+
 func (f *fake) Reload(context.Context) error {
 	f.reloads.Add(1)
 	return f.reloadErr

@@ -7,7 +7,7 @@
 // A key manager answers one question, [KeyManager.Select]: which credential
 // (certificate chain and key) for this hello. The credential's [Key] signs.
 // Everything else is optional and found by type assertion: [Lister],
-// [Watcher], [Reloader], [Numbered].
+// [Watcher], [Reloader], [Numbered], [Explainer].
 //
 // Whether a key manager runs in this process, in a child process or behind a
 // socket is none of this package's business: the host in framework/plugin

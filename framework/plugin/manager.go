@@ -33,6 +33,7 @@ type Spec struct {
 type Manager interface {
 	keymanager.KeyManager
 	keymanager.Lister
+	keymanager.Explainer
 	keymanager.Reloader
 	keymanager.Watcher
 

@@ -38,6 +38,9 @@ func rowdyTier() keymanager.Tier {
 		if set.Do == "hang" {
 			return hangingManager{km.(*testManager)}, err
 		}
+		if set.Do == "explain" {
+			return explainingManager{km.(*testManager)}, err
+		}
 		return km, err
 	}}
 }

@@ -60,6 +60,7 @@ func (s *server) Describe(_ context.Context, req *pb.DescribeRequest) (*pb.Descr
 	if v := s.opened.Load(); v != nil {
 		_, d.Lists = v.km.(keymanager.Lister)
 		_, d.Reloads = v.km.(keymanager.Reloader)
+		_, d.Explains = v.km.(keymanager.Explainer)
 	}
 	return d, nil
 }
@@ -89,7 +90,11 @@ func (s *server) Select(ctx context.Context, req *pb.SelectRequest) (*pb.SelectR
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	c, err := v.Select(ctx, helloFromProto(req))
+	h := helloFromProto(req)
+	if req.GetExplain() {
+		return s.explain(ctx, v, h)
+	}
+	c, err := v.Select(ctx, h)
 	if err != nil {
 		return nil, toStatus(err)
 	}

@@ -116,6 +116,9 @@ func TestMissingAbilitiesAreUnsupported(t *testing.T) {
 	if _, _, err := s.list(t.Context()); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("list: %v", err)
 	}
+	if _, err := s.Explain(t.Context(), serverHello("")); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("explain: %v", err)
+	}
 	if n := logs.Len(); n > 0 {
 		t.Errorf("%d lines: %v", n, logs.All())
 	}

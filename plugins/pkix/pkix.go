@@ -27,9 +27,10 @@ type manager struct {
 }
 
 var (
-	_ keymanager.Lister   = (*manager)(nil)
-	_ keymanager.Reloader = (*manager)(nil)
-	_ keymanager.Numbered = (*manager)(nil)
+	_ keymanager.Lister    = (*manager)(nil)
+	_ keymanager.Reloader  = (*manager)(nil)
+	_ keymanager.Numbered  = (*manager)(nil)
+	_ keymanager.Explainer = (*manager)(nil)
 )
 
 func open(ctx context.Context, env keymanager.Env) (keymanager.KeyManager, error) {
@@ -51,6 +52,10 @@ func (m *manager) Select(ctx context.Context, h *keymanager.Hello) (*keymanager.
 	}
 	c.Reuse = keymanager.Reuse{} // each handshake is to see the keystore as it is then
 	return c, nil
+}
+
+func (m *manager) Explain(_ context.Context, h *keymanager.Hello) ([]keymanager.Verdict, error) {
+	return m.views.Current().Explain(h)
 }
 
 func (m *manager) List(context.Context) ([]keymanager.Entry, error) {

@@ -26,9 +26,10 @@ type manager struct {
 }
 
 var (
-	_ keymanager.Lister   = (*manager)(nil)
-	_ keymanager.Reloader = (*manager)(nil)
-	_ keymanager.Numbered = (*manager)(nil)
+	_ keymanager.Lister    = (*manager)(nil)
+	_ keymanager.Reloader  = (*manager)(nil)
+	_ keymanager.Numbered  = (*manager)(nil)
+	_ keymanager.Explainer = (*manager)(nil)
 )
 
 func open(ctx context.Context, env keymanager.Env) (keymanager.KeyManager, error) {
@@ -45,6 +46,10 @@ func (m *manager) Select(ctx context.Context, h *keymanager.Hello) (*keymanager.
 		return nil, err
 	}
 	return m.views.Current().Select(h)
+}
+
+func (m *manager) Explain(_ context.Context, h *keymanager.Hello) ([]keymanager.Verdict, error) {
+	return m.views.Current().Explain(h)
 }
 
 func (m *manager) List(context.Context) ([]keymanager.Entry, error) {

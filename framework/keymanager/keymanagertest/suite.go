@@ -55,6 +55,7 @@ func Run(t *testing.T, cfg Config) {
 		run  func(*testing.T)
 	}{
 		{"choice", s.choice},
+		{"explain", s.explain},
 		{"credential_is_whole", s.credential},
 		{"reuse", s.reuse},
 		{"signatures_verify", s.signatures},

@@ -133,7 +133,7 @@ func (x SignRequest_Purpose) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SignRequest_Purpose.Descriptor instead.
 func (SignRequest_Purpose) EnumDescriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{11, 0}
+	return file_keymanager_proto_rawDescGZIP(), []int{12, 0}
 }
 
 type DescribeRequest struct {
@@ -189,6 +189,7 @@ type DescribeResponse struct {
 	Watches         bool                   `protobuf:"varint,5,opt,name=watches,proto3" json:"watches,omitempty"`
 	Reloads         bool                   `protobuf:"varint,6,opt,name=reloads,proto3" json:"reloads,omitempty"`
 	Trusts          bool                   `protobuf:"varint,7,opt,name=trusts,proto3" json:"trusts,omitempty"`
+	Explains        bool                   `protobuf:"varint,8,opt,name=explains,proto3" json:"explains,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -268,6 +269,13 @@ func (x *DescribeResponse) GetReloads() bool {
 func (x *DescribeResponse) GetTrusts() bool {
 	if x != nil {
 		return x.Trusts
+	}
+	return false
+}
+
+func (x *DescribeResponse) GetExplains() bool {
+	if x != nil {
+		return x.Explains
 	}
 	return false
 }
@@ -673,19 +681,22 @@ func (x *ConfigureResponse) GetGeneration() uint64 {
 }
 
 type SelectRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Role          SelectRequest_Role     `protobuf:"varint,1,opt,name=role,proto3,enum=tlsd.keymanager.v1.SelectRequest_Role" json:"role,omitempty"`
-	Listener      string                 `protobuf:"bytes,2,opt,name=listener,proto3" json:"listener,omitempty"`
-	Alias         string                 `protobuf:"bytes,3,opt,name=alias,proto3" json:"alias,omitempty"`
-	ServerName    string                 `protobuf:"bytes,4,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`
-	Version       uint32                 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
-	Auth          uint32                 `protobuf:"varint,6,opt,name=auth,proto3" json:"auth,omitempty"` // 1 RSA, 2 ECDSA and EdDSA
-	Schemes       []uint32               `protobuf:"varint,7,rep,packed,name=schemes,proto3" json:"schemes,omitempty"`
-	Groups        []uint32               `protobuf:"varint,8,rep,packed,name=groups,proto3" json:"groups,omitempty"`
-	Alpn          []string               `protobuf:"bytes,9,rep,name=alpn,proto3" json:"alpn,omitempty"`
-	Issuers       [][]byte               `protobuf:"bytes,10,rep,name=issuers,proto3" json:"issuers,omitempty"`
-	ConnId        string                 `protobuf:"bytes,11,opt,name=conn_id,json=connId,proto3" json:"conn_id,omitempty"`
-	Peer          string                 `protobuf:"bytes,12,opt,name=peer,proto3" json:"peer,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Role       SelectRequest_Role     `protobuf:"varint,1,opt,name=role,proto3,enum=tlsd.keymanager.v1.SelectRequest_Role" json:"role,omitempty"`
+	Listener   string                 `protobuf:"bytes,2,opt,name=listener,proto3" json:"listener,omitempty"`
+	Alias      string                 `protobuf:"bytes,3,opt,name=alias,proto3" json:"alias,omitempty"`
+	ServerName string                 `protobuf:"bytes,4,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`
+	Version    uint32                 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
+	Auth       uint32                 `protobuf:"varint,6,opt,name=auth,proto3" json:"auth,omitempty"` // 1 RSA, 2 ECDSA and EdDSA
+	Schemes    []uint32               `protobuf:"varint,7,rep,packed,name=schemes,proto3" json:"schemes,omitempty"`
+	Groups     []uint32               `protobuf:"varint,8,rep,packed,name=groups,proto3" json:"groups,omitempty"`
+	Alpn       []string               `protobuf:"bytes,9,rep,name=alpn,proto3" json:"alpn,omitempty"`
+	Issuers    [][]byte               `protobuf:"bytes,10,rep,name=issuers,proto3" json:"issuers,omitempty"`
+	ConnId     string                 `protobuf:"bytes,11,opt,name=conn_id,json=connId,proto3" json:"conn_id,omitempty"`
+	Peer       string                 `protobuf:"bytes,12,opt,name=peer,proto3" json:"peer,omitempty"`
+	// Asks for the verdict on every candidate instead of a credential. NOT_FOUND
+	// is no answer then; a key manager that can't explain answers UNIMPLEMENTED.
+	Explain       bool `protobuf:"varint,13,opt,name=explain,proto3" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -804,6 +815,13 @@ func (x *SelectRequest) GetPeer() string {
 	return ""
 }
 
+func (x *SelectRequest) GetExplain() bool {
+	if x != nil {
+		return x.Explain
+	}
+	return false
+}
+
 type Reuse struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Vary           uint32                 `protobuf:"varint,1,opt,name=vary,proto3" json:"vary,omitempty"` // bits of Fields
@@ -864,6 +882,107 @@ func (x *Reuse) GetUntilUnixNanos() int64 {
 	return 0
 }
 
+// Candidate is one entry and what a choice made of it.
+type Candidate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Builder       int32                  `protobuf:"varint,1,opt,name=builder,proto3" json:"builder,omitempty"`
+	Alias         string                 `protobuf:"bytes,2,opt,name=alias,proto3" json:"alias,omitempty"`
+	Out           bool                   `protobuf:"varint,3,opt,name=out,proto3" json:"out,omitempty"`       // the peer can't have it at all
+	Class         string                 `protobuf:"bytes,4,opt,name=class,proto3" json:"class,omitempty"`    // "ok", or of which kind of last resort
+	Match         string                 `protobuf:"bytes,5,opt,name=match,proto3" json:"match,omitempty"`    // how it carries the server name
+	Scheme        uint32                 `protobuf:"varint,6,opt,name=scheme,proto3" json:"scheme,omitempty"` // that the peer prefers of those that it signs by; 0: none
+	Rule          string                 `protobuf:"bytes,7,opt,name=rule,proto3" json:"rule,omitempty"`      // what decided against it; empty for a winner of class ok
+	Reason        string                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`  // the same in words
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Candidate) Reset() {
+	*x = Candidate{}
+	mi := &file_keymanager_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Candidate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Candidate) ProtoMessage() {}
+
+func (x *Candidate) ProtoReflect() protoreflect.Message {
+	mi := &file_keymanager_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Candidate.ProtoReflect.Descriptor instead.
+func (*Candidate) Descriptor() ([]byte, []int) {
+	return file_keymanager_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Candidate) GetBuilder() int32 {
+	if x != nil {
+		return x.Builder
+	}
+	return 0
+}
+
+func (x *Candidate) GetAlias() string {
+	if x != nil {
+		return x.Alias
+	}
+	return ""
+}
+
+func (x *Candidate) GetOut() bool {
+	if x != nil {
+		return x.Out
+	}
+	return false
+}
+
+func (x *Candidate) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *Candidate) GetMatch() string {
+	if x != nil {
+		return x.Match
+	}
+	return ""
+}
+
+func (x *Candidate) GetScheme() uint32 {
+	if x != nil {
+		return x.Scheme
+	}
+	return 0
+}
+
+func (x *Candidate) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *Candidate) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type SelectResponse struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Builder          int32                  `protobuf:"varint,1,opt,name=builder,proto3" json:"builder,omitempty"`
@@ -875,13 +994,16 @@ type SelectResponse struct {
 	OcspStaple       []byte                 `protobuf:"bytes,7,opt,name=ocsp_staple,json=ocspStaple,proto3" json:"ocsp_staple,omitempty"`
 	Reuse            *Reuse                 `protobuf:"bytes,8,opt,name=reuse,proto3" json:"reuse,omitempty"`
 	NewestGeneration uint64                 `protobuf:"varint,9,opt,name=newest_generation,json=newestGeneration,proto3" json:"newest_generation,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Where explain was set: these, generation and newest_generation, nothing
+	// else. The one that would be selected is the first, if it is not out.
+	Candidates    []*Candidate `protobuf:"bytes,10,rep,name=candidates,proto3" json:"candidates,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SelectResponse) Reset() {
 	*x = SelectResponse{}
-	mi := &file_keymanager_proto_msgTypes[10]
+	mi := &file_keymanager_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -893,7 +1015,7 @@ func (x *SelectResponse) String() string {
 func (*SelectResponse) ProtoMessage() {}
 
 func (x *SelectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_keymanager_proto_msgTypes[10]
+	mi := &file_keymanager_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -906,7 +1028,7 @@ func (x *SelectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SelectResponse.ProtoReflect.Descriptor instead.
 func (*SelectResponse) Descriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{10}
+	return file_keymanager_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SelectResponse) GetBuilder() int32 {
@@ -972,6 +1094,13 @@ func (x *SelectResponse) GetNewestGeneration() uint64 {
 	return 0
 }
 
+func (x *SelectResponse) GetCandidates() []*Candidate {
+	if x != nil {
+		return x.Candidates
+	}
+	return nil
+}
+
 type SignRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	KeyId         []byte                 `protobuf:"bytes,1,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
@@ -990,7 +1119,7 @@ type SignRequest struct {
 
 func (x *SignRequest) Reset() {
 	*x = SignRequest{}
-	mi := &file_keymanager_proto_msgTypes[11]
+	mi := &file_keymanager_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1002,7 +1131,7 @@ func (x *SignRequest) String() string {
 func (*SignRequest) ProtoMessage() {}
 
 func (x *SignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_keymanager_proto_msgTypes[11]
+	mi := &file_keymanager_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1015,7 +1144,7 @@ func (x *SignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignRequest.ProtoReflect.Descriptor instead.
 func (*SignRequest) Descriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{11}
+	return file_keymanager_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SignRequest) GetKeyId() []byte {
@@ -1098,7 +1227,7 @@ type SignResponse struct {
 
 func (x *SignResponse) Reset() {
 	*x = SignResponse{}
-	mi := &file_keymanager_proto_msgTypes[12]
+	mi := &file_keymanager_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +1239,7 @@ func (x *SignResponse) String() string {
 func (*SignResponse) ProtoMessage() {}
 
 func (x *SignResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_keymanager_proto_msgTypes[12]
+	mi := &file_keymanager_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,7 +1252,7 @@ func (x *SignResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignResponse.ProtoReflect.Descriptor instead.
 func (*SignResponse) Descriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{12}
+	return file_keymanager_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SignResponse) GetSignature() []byte {
@@ -1148,7 +1277,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_keymanager_proto_msgTypes[13]
+	mi := &file_keymanager_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1289,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_keymanager_proto_msgTypes[13]
+	mi := &file_keymanager_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1302,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{13}
+	return file_keymanager_proto_rawDescGZIP(), []int{14}
 }
 
 type Change struct {
@@ -1189,7 +1318,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_keymanager_proto_msgTypes[14]
+	mi := &file_keymanager_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1330,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_keymanager_proto_msgTypes[14]
+	mi := &file_keymanager_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1343,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{14}
+	return file_keymanager_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Change) GetGeneration() uint64 {
@@ -1260,7 +1389,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_keymanager_proto_msgTypes[15]
+	mi := &file_keymanager_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1272,7 +1401,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_keymanager_proto_msgTypes[15]
+	mi := &file_keymanager_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1285,7 +1414,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{15}
+	return file_keymanager_proto_rawDescGZIP(), []int{16}
 }
 
 type Entry struct {
@@ -1304,7 +1433,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_keymanager_proto_msgTypes[16]
+	mi := &file_keymanager_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1316,7 +1445,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_keymanager_proto_msgTypes[16]
+	mi := &file_keymanager_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1329,7 +1458,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{16}
+	return file_keymanager_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Entry) GetBuilder() int32 {
@@ -1398,7 +1527,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_keymanager_proto_msgTypes[17]
+	mi := &file_keymanager_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1410,7 +1539,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_keymanager_proto_msgTypes[17]
+	mi := &file_keymanager_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1423,7 +1552,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{17}
+	return file_keymanager_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListResponse) GetEntries() []*Entry {
@@ -1451,7 +1580,7 @@ type TrustRequest struct {
 
 func (x *TrustRequest) Reset() {
 	*x = TrustRequest{}
-	mi := &file_keymanager_proto_msgTypes[18]
+	mi := &file_keymanager_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1463,7 +1592,7 @@ func (x *TrustRequest) String() string {
 func (*TrustRequest) ProtoMessage() {}
 
 func (x *TrustRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_keymanager_proto_msgTypes[18]
+	mi := &file_keymanager_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1476,7 +1605,7 @@ func (x *TrustRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrustRequest.ProtoReflect.Descriptor instead.
 func (*TrustRequest) Descriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{18}
+	return file_keymanager_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TrustRequest) GetPath() string {
@@ -1510,7 +1639,7 @@ type TrustResponse struct {
 
 func (x *TrustResponse) Reset() {
 	*x = TrustResponse{}
-	mi := &file_keymanager_proto_msgTypes[19]
+	mi := &file_keymanager_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1651,7 @@ func (x *TrustResponse) String() string {
 func (*TrustResponse) ProtoMessage() {}
 
 func (x *TrustResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_keymanager_proto_msgTypes[19]
+	mi := &file_keymanager_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1664,7 @@ func (x *TrustResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrustResponse.ProtoReflect.Descriptor instead.
 func (*TrustResponse) Descriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{19}
+	return file_keymanager_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TrustResponse) GetCertificates() [][]byte {
@@ -1560,7 +1689,7 @@ type ReloadRequest struct {
 
 func (x *ReloadRequest) Reset() {
 	*x = ReloadRequest{}
-	mi := &file_keymanager_proto_msgTypes[20]
+	mi := &file_keymanager_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1572,7 +1701,7 @@ func (x *ReloadRequest) String() string {
 func (*ReloadRequest) ProtoMessage() {}
 
 func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_keymanager_proto_msgTypes[20]
+	mi := &file_keymanager_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1585,7 +1714,7 @@ func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReloadRequest.ProtoReflect.Descriptor instead.
 func (*ReloadRequest) Descriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{20}
+	return file_keymanager_proto_rawDescGZIP(), []int{21}
 }
 
 type ReloadResponse struct {
@@ -1598,7 +1727,7 @@ type ReloadResponse struct {
 
 func (x *ReloadResponse) Reset() {
 	*x = ReloadResponse{}
-	mi := &file_keymanager_proto_msgTypes[21]
+	mi := &file_keymanager_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1739,7 @@ func (x *ReloadResponse) String() string {
 func (*ReloadResponse) ProtoMessage() {}
 
 func (x *ReloadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_keymanager_proto_msgTypes[21]
+	mi := &file_keymanager_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +1752,7 @@ func (x *ReloadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReloadResponse.ProtoReflect.Descriptor instead.
 func (*ReloadResponse) Descriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{21}
+	return file_keymanager_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReloadResponse) GetGeneration() uint64 {
@@ -1649,7 +1778,7 @@ type SetLogLevelRequest struct {
 
 func (x *SetLogLevelRequest) Reset() {
 	*x = SetLogLevelRequest{}
-	mi := &file_keymanager_proto_msgTypes[22]
+	mi := &file_keymanager_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1661,7 +1790,7 @@ func (x *SetLogLevelRequest) String() string {
 func (*SetLogLevelRequest) ProtoMessage() {}
 
 func (x *SetLogLevelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_keymanager_proto_msgTypes[22]
+	mi := &file_keymanager_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1674,7 +1803,7 @@ func (x *SetLogLevelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLogLevelRequest.ProtoReflect.Descriptor instead.
 func (*SetLogLevelRequest) Descriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{22}
+	return file_keymanager_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SetLogLevelRequest) GetLevels() map[string]string {
@@ -1692,7 +1821,7 @@ type SetLogLevelResponse struct {
 
 func (x *SetLogLevelResponse) Reset() {
 	*x = SetLogLevelResponse{}
-	mi := &file_keymanager_proto_msgTypes[23]
+	mi := &file_keymanager_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1833,7 @@ func (x *SetLogLevelResponse) String() string {
 func (*SetLogLevelResponse) ProtoMessage() {}
 
 func (x *SetLogLevelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_keymanager_proto_msgTypes[23]
+	mi := &file_keymanager_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1717,7 +1846,7 @@ func (x *SetLogLevelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLogLevelResponse.ProtoReflect.Descriptor instead.
 func (*SetLogLevelResponse) Descriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{23}
+	return file_keymanager_proto_rawDescGZIP(), []int{24}
 }
 
 type HealthRequest struct {
@@ -1728,7 +1857,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_keymanager_proto_msgTypes[24]
+	mi := &file_keymanager_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1740,7 +1869,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_keymanager_proto_msgTypes[24]
+	mi := &file_keymanager_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1753,7 +1882,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{24}
+	return file_keymanager_proto_rawDescGZIP(), []int{25}
 }
 
 type HealthResponse struct {
@@ -1765,7 +1894,7 @@ type HealthResponse struct {
 
 func (x *HealthResponse) Reset() {
 	*x = HealthResponse{}
-	mi := &file_keymanager_proto_msgTypes[25]
+	mi := &file_keymanager_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1777,7 +1906,7 @@ func (x *HealthResponse) String() string {
 func (*HealthResponse) ProtoMessage() {}
 
 func (x *HealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_keymanager_proto_msgTypes[25]
+	mi := &file_keymanager_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1790,7 +1919,7 @@ func (x *HealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthResponse.ProtoReflect.Descriptor instead.
 func (*HealthResponse) Descriptor() ([]byte, []int) {
-	return file_keymanager_proto_rawDescGZIP(), []int{25}
+	return file_keymanager_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *HealthResponse) GetGeneration() uint64 {
@@ -1806,7 +1935,7 @@ const file_keymanager_proto_rawDesc = "" +
 	"\n" +
 	"\x10keymanager.proto\x12\x12tlsd.keymanager.v1\">\n" +
 	"\x0fDescribeRequest\x12+\n" +
-	"\x11contract_versions\x18\x01 \x03(\rR\x10contractVersions\"\xcd\x01\n" +
+	"\x11contract_versions\x18\x01 \x03(\rR\x10contractVersions\"\xe9\x01\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12)\n" +
@@ -1814,7 +1943,8 @@ const file_keymanager_proto_rawDesc = "" +
 	"\x05lists\x18\x04 \x01(\bR\x05lists\x12\x18\n" +
 	"\awatches\x18\x05 \x01(\bR\awatches\x12\x18\n" +
 	"\areloads\x18\x06 \x01(\bR\areloads\x12\x16\n" +
-	"\x06trusts\x18\a \x01(\bR\x06trusts\"F\n" +
+	"\x06trusts\x18\a \x01(\bR\x06trusts\x12\x1a\n" +
+	"\bexplains\x18\b \x01(\bR\bexplains\"F\n" +
 	"\vPasswordRef\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x19\n" +
 	"\x05value\x18\x02 \x01(\fH\x00R\x05value\x88\x01\x01B\b\n" +
@@ -1856,7 +1986,7 @@ const file_keymanager_proto_rawDesc = "" +
 	"\x11ConfigureResponse\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
-	"generation\"\x8f\x03\n" +
+	"generation\"\xa9\x03\n" +
 	"\rSelectRequest\x12:\n" +
 	"\x04role\x18\x01 \x01(\x0e2&.tlsd.keymanager.v1.SelectRequest.RoleR\x04role\x12\x1a\n" +
 	"\blistener\x18\x02 \x01(\tR\blistener\x12\x14\n" +
@@ -1871,7 +2001,8 @@ const file_keymanager_proto_rawDesc = "" +
 	"\aissuers\x18\n" +
 	" \x03(\fR\aissuers\x12\x17\n" +
 	"\aconn_id\x18\v \x01(\tR\x06connId\x12\x12\n" +
-	"\x04peer\x18\f \x01(\tR\x04peer\"4\n" +
+	"\x04peer\x18\f \x01(\tR\x04peer\x12\x18\n" +
+	"\aexplain\x18\r \x01(\bR\aexplain\"4\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\n" +
 	"\n" +
@@ -1881,7 +2012,16 @@ const file_keymanager_proto_rawDesc = "" +
 	"\x05Reuse\x12\x12\n" +
 	"\x04vary\x18\x01 \x01(\rR\x04vary\x12&\n" +
 	"\x0ffrom_unix_nanos\x18\x02 \x01(\x03R\rfromUnixNanos\x12(\n" +
-	"\x10until_unix_nanos\x18\x03 \x01(\x03R\x0euntilUnixNanos\"\xa6\x02\n" +
+	"\x10until_unix_nanos\x18\x03 \x01(\x03R\x0euntilUnixNanos\"\xbd\x01\n" +
+	"\tCandidate\x12\x18\n" +
+	"\abuilder\x18\x01 \x01(\x05R\abuilder\x12\x14\n" +
+	"\x05alias\x18\x02 \x01(\tR\x05alias\x12\x10\n" +
+	"\x03out\x18\x03 \x01(\bR\x03out\x12\x14\n" +
+	"\x05class\x18\x04 \x01(\tR\x05class\x12\x14\n" +
+	"\x05match\x18\x05 \x01(\tR\x05match\x12\x16\n" +
+	"\x06scheme\x18\x06 \x01(\rR\x06scheme\x12\x12\n" +
+	"\x04rule\x18\a \x01(\tR\x04rule\x12\x16\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\"\xe5\x02\n" +
 	"\x0eSelectResponse\x12\x18\n" +
 	"\abuilder\x18\x01 \x01(\x05R\abuilder\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\tR\x05alias\x12\x1e\n" +
@@ -1894,7 +2034,11 @@ const file_keymanager_proto_rawDesc = "" +
 	"\vocsp_staple\x18\a \x01(\fR\n" +
 	"ocspStaple\x12/\n" +
 	"\x05reuse\x18\b \x01(\v2\x19.tlsd.keymanager.v1.ReuseR\x05reuse\x12+\n" +
-	"\x11newest_generation\x18\t \x01(\x04R\x10newestGeneration\"\x9e\x03\n" +
+	"\x11newest_generation\x18\t \x01(\x04R\x10newestGeneration\x12=\n" +
+	"\n" +
+	"candidates\x18\n" +
+	" \x03(\v2\x1d.tlsd.keymanager.v1.CandidateR\n" +
+	"candidates\"\x9e\x03\n" +
 	"\vSignRequest\x12\x15\n" +
 	"\x06key_id\x18\x01 \x01(\fR\x05keyId\x12\x16\n" +
 	"\x06scheme\x18\x02 \x01(\rR\x06scheme\x12A\n" +
@@ -1993,7 +2137,7 @@ func file_keymanager_proto_rawDescGZIP() []byte {
 }
 
 var file_keymanager_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_keymanager_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_keymanager_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_keymanager_proto_goTypes = []any{
 	(SelectRequest_Role)(0),     // 0: tlsd.keymanager.v1.SelectRequest.Role
 	(SignRequest_Purpose)(0),    // 1: tlsd.keymanager.v1.SignRequest.Purpose
@@ -2007,24 +2151,25 @@ var file_keymanager_proto_goTypes = []any{
 	(*ConfigureResponse)(nil),   // 9: tlsd.keymanager.v1.ConfigureResponse
 	(*SelectRequest)(nil),       // 10: tlsd.keymanager.v1.SelectRequest
 	(*Reuse)(nil),               // 11: tlsd.keymanager.v1.Reuse
-	(*SelectResponse)(nil),      // 12: tlsd.keymanager.v1.SelectResponse
-	(*SignRequest)(nil),         // 13: tlsd.keymanager.v1.SignRequest
-	(*SignResponse)(nil),        // 14: tlsd.keymanager.v1.SignResponse
-	(*WatchRequest)(nil),        // 15: tlsd.keymanager.v1.WatchRequest
-	(*Change)(nil),              // 16: tlsd.keymanager.v1.Change
-	(*ListRequest)(nil),         // 17: tlsd.keymanager.v1.ListRequest
-	(*Entry)(nil),               // 18: tlsd.keymanager.v1.Entry
-	(*ListResponse)(nil),        // 19: tlsd.keymanager.v1.ListResponse
-	(*TrustRequest)(nil),        // 20: tlsd.keymanager.v1.TrustRequest
-	(*TrustResponse)(nil),       // 21: tlsd.keymanager.v1.TrustResponse
-	(*ReloadRequest)(nil),       // 22: tlsd.keymanager.v1.ReloadRequest
-	(*ReloadResponse)(nil),      // 23: tlsd.keymanager.v1.ReloadResponse
-	(*SetLogLevelRequest)(nil),  // 24: tlsd.keymanager.v1.SetLogLevelRequest
-	(*SetLogLevelResponse)(nil), // 25: tlsd.keymanager.v1.SetLogLevelResponse
-	(*HealthRequest)(nil),       // 26: tlsd.keymanager.v1.HealthRequest
-	(*HealthResponse)(nil),      // 27: tlsd.keymanager.v1.HealthResponse
-	nil,                         // 28: tlsd.keymanager.v1.ConfigureRequest.LogLevelsEntry
-	nil,                         // 29: tlsd.keymanager.v1.SetLogLevelRequest.LevelsEntry
+	(*Candidate)(nil),           // 12: tlsd.keymanager.v1.Candidate
+	(*SelectResponse)(nil),      // 13: tlsd.keymanager.v1.SelectResponse
+	(*SignRequest)(nil),         // 14: tlsd.keymanager.v1.SignRequest
+	(*SignResponse)(nil),        // 15: tlsd.keymanager.v1.SignResponse
+	(*WatchRequest)(nil),        // 16: tlsd.keymanager.v1.WatchRequest
+	(*Change)(nil),              // 17: tlsd.keymanager.v1.Change
+	(*ListRequest)(nil),         // 18: tlsd.keymanager.v1.ListRequest
+	(*Entry)(nil),               // 19: tlsd.keymanager.v1.Entry
+	(*ListResponse)(nil),        // 20: tlsd.keymanager.v1.ListResponse
+	(*TrustRequest)(nil),        // 21: tlsd.keymanager.v1.TrustRequest
+	(*TrustResponse)(nil),       // 22: tlsd.keymanager.v1.TrustResponse
+	(*ReloadRequest)(nil),       // 23: tlsd.keymanager.v1.ReloadRequest
+	(*ReloadResponse)(nil),      // 24: tlsd.keymanager.v1.ReloadResponse
+	(*SetLogLevelRequest)(nil),  // 25: tlsd.keymanager.v1.SetLogLevelRequest
+	(*SetLogLevelResponse)(nil), // 26: tlsd.keymanager.v1.SetLogLevelResponse
+	(*HealthRequest)(nil),       // 27: tlsd.keymanager.v1.HealthRequest
+	(*HealthResponse)(nil),      // 28: tlsd.keymanager.v1.HealthResponse
+	nil,                         // 29: tlsd.keymanager.v1.ConfigureRequest.LogLevelsEntry
+	nil,                         // 30: tlsd.keymanager.v1.SetLogLevelRequest.LevelsEntry
 }
 var file_keymanager_proto_depIdxs = []int32{
 	4,  // 0: tlsd.keymanager.v1.KeyPassword.password:type_name -> tlsd.keymanager.v1.PasswordRef
@@ -2033,38 +2178,39 @@ var file_keymanager_proto_depIdxs = []int32{
 	5,  // 3: tlsd.keymanager.v1.Source.keys:type_name -> tlsd.keymanager.v1.KeyPassword
 	6,  // 4: tlsd.keymanager.v1.ConfigureRequest.sources:type_name -> tlsd.keymanager.v1.Source
 	7,  // 5: tlsd.keymanager.v1.ConfigureRequest.options:type_name -> tlsd.keymanager.v1.Options
-	28, // 6: tlsd.keymanager.v1.ConfigureRequest.log_levels:type_name -> tlsd.keymanager.v1.ConfigureRequest.LogLevelsEntry
+	29, // 6: tlsd.keymanager.v1.ConfigureRequest.log_levels:type_name -> tlsd.keymanager.v1.ConfigureRequest.LogLevelsEntry
 	0,  // 7: tlsd.keymanager.v1.SelectRequest.role:type_name -> tlsd.keymanager.v1.SelectRequest.Role
 	11, // 8: tlsd.keymanager.v1.SelectResponse.reuse:type_name -> tlsd.keymanager.v1.Reuse
-	1,  // 9: tlsd.keymanager.v1.SignRequest.purpose:type_name -> tlsd.keymanager.v1.SignRequest.Purpose
-	18, // 10: tlsd.keymanager.v1.ListResponse.entries:type_name -> tlsd.keymanager.v1.Entry
-	4,  // 11: tlsd.keymanager.v1.TrustRequest.password:type_name -> tlsd.keymanager.v1.PasswordRef
-	29, // 12: tlsd.keymanager.v1.SetLogLevelRequest.levels:type_name -> tlsd.keymanager.v1.SetLogLevelRequest.LevelsEntry
-	2,  // 13: tlsd.keymanager.v1.KeyManager.Describe:input_type -> tlsd.keymanager.v1.DescribeRequest
-	8,  // 14: tlsd.keymanager.v1.KeyManager.Configure:input_type -> tlsd.keymanager.v1.ConfigureRequest
-	10, // 15: tlsd.keymanager.v1.KeyManager.Select:input_type -> tlsd.keymanager.v1.SelectRequest
-	13, // 16: tlsd.keymanager.v1.KeyManager.Sign:input_type -> tlsd.keymanager.v1.SignRequest
-	15, // 17: tlsd.keymanager.v1.KeyManager.Watch:input_type -> tlsd.keymanager.v1.WatchRequest
-	17, // 18: tlsd.keymanager.v1.KeyManager.List:input_type -> tlsd.keymanager.v1.ListRequest
-	20, // 19: tlsd.keymanager.v1.KeyManager.Trust:input_type -> tlsd.keymanager.v1.TrustRequest
-	22, // 20: tlsd.keymanager.v1.KeyManager.Reload:input_type -> tlsd.keymanager.v1.ReloadRequest
-	24, // 21: tlsd.keymanager.v1.KeyManager.SetLogLevel:input_type -> tlsd.keymanager.v1.SetLogLevelRequest
-	26, // 22: tlsd.keymanager.v1.KeyManager.Health:input_type -> tlsd.keymanager.v1.HealthRequest
-	3,  // 23: tlsd.keymanager.v1.KeyManager.Describe:output_type -> tlsd.keymanager.v1.DescribeResponse
-	9,  // 24: tlsd.keymanager.v1.KeyManager.Configure:output_type -> tlsd.keymanager.v1.ConfigureResponse
-	12, // 25: tlsd.keymanager.v1.KeyManager.Select:output_type -> tlsd.keymanager.v1.SelectResponse
-	14, // 26: tlsd.keymanager.v1.KeyManager.Sign:output_type -> tlsd.keymanager.v1.SignResponse
-	16, // 27: tlsd.keymanager.v1.KeyManager.Watch:output_type -> tlsd.keymanager.v1.Change
-	19, // 28: tlsd.keymanager.v1.KeyManager.List:output_type -> tlsd.keymanager.v1.ListResponse
-	21, // 29: tlsd.keymanager.v1.KeyManager.Trust:output_type -> tlsd.keymanager.v1.TrustResponse
-	23, // 30: tlsd.keymanager.v1.KeyManager.Reload:output_type -> tlsd.keymanager.v1.ReloadResponse
-	25, // 31: tlsd.keymanager.v1.KeyManager.SetLogLevel:output_type -> tlsd.keymanager.v1.SetLogLevelResponse
-	27, // 32: tlsd.keymanager.v1.KeyManager.Health:output_type -> tlsd.keymanager.v1.HealthResponse
-	23, // [23:33] is the sub-list for method output_type
-	13, // [13:23] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	12, // 9: tlsd.keymanager.v1.SelectResponse.candidates:type_name -> tlsd.keymanager.v1.Candidate
+	1,  // 10: tlsd.keymanager.v1.SignRequest.purpose:type_name -> tlsd.keymanager.v1.SignRequest.Purpose
+	19, // 11: tlsd.keymanager.v1.ListResponse.entries:type_name -> tlsd.keymanager.v1.Entry
+	4,  // 12: tlsd.keymanager.v1.TrustRequest.password:type_name -> tlsd.keymanager.v1.PasswordRef
+	30, // 13: tlsd.keymanager.v1.SetLogLevelRequest.levels:type_name -> tlsd.keymanager.v1.SetLogLevelRequest.LevelsEntry
+	2,  // 14: tlsd.keymanager.v1.KeyManager.Describe:input_type -> tlsd.keymanager.v1.DescribeRequest
+	8,  // 15: tlsd.keymanager.v1.KeyManager.Configure:input_type -> tlsd.keymanager.v1.ConfigureRequest
+	10, // 16: tlsd.keymanager.v1.KeyManager.Select:input_type -> tlsd.keymanager.v1.SelectRequest
+	14, // 17: tlsd.keymanager.v1.KeyManager.Sign:input_type -> tlsd.keymanager.v1.SignRequest
+	16, // 18: tlsd.keymanager.v1.KeyManager.Watch:input_type -> tlsd.keymanager.v1.WatchRequest
+	18, // 19: tlsd.keymanager.v1.KeyManager.List:input_type -> tlsd.keymanager.v1.ListRequest
+	21, // 20: tlsd.keymanager.v1.KeyManager.Trust:input_type -> tlsd.keymanager.v1.TrustRequest
+	23, // 21: tlsd.keymanager.v1.KeyManager.Reload:input_type -> tlsd.keymanager.v1.ReloadRequest
+	25, // 22: tlsd.keymanager.v1.KeyManager.SetLogLevel:input_type -> tlsd.keymanager.v1.SetLogLevelRequest
+	27, // 23: tlsd.keymanager.v1.KeyManager.Health:input_type -> tlsd.keymanager.v1.HealthRequest
+	3,  // 24: tlsd.keymanager.v1.KeyManager.Describe:output_type -> tlsd.keymanager.v1.DescribeResponse
+	9,  // 25: tlsd.keymanager.v1.KeyManager.Configure:output_type -> tlsd.keymanager.v1.ConfigureResponse
+	13, // 26: tlsd.keymanager.v1.KeyManager.Select:output_type -> tlsd.keymanager.v1.SelectResponse
+	15, // 27: tlsd.keymanager.v1.KeyManager.Sign:output_type -> tlsd.keymanager.v1.SignResponse
+	17, // 28: tlsd.keymanager.v1.KeyManager.Watch:output_type -> tlsd.keymanager.v1.Change
+	20, // 29: tlsd.keymanager.v1.KeyManager.List:output_type -> tlsd.keymanager.v1.ListResponse
+	22, // 30: tlsd.keymanager.v1.KeyManager.Trust:output_type -> tlsd.keymanager.v1.TrustResponse
+	24, // 31: tlsd.keymanager.v1.KeyManager.Reload:output_type -> tlsd.keymanager.v1.ReloadResponse
+	26, // 32: tlsd.keymanager.v1.KeyManager.SetLogLevel:output_type -> tlsd.keymanager.v1.SetLogLevelResponse
+	28, // 33: tlsd.keymanager.v1.KeyManager.Health:output_type -> tlsd.keymanager.v1.HealthResponse
+	24, // [24:34] is the sub-list for method output_type
+	14, // [14:24] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_keymanager_proto_init() }
@@ -2080,7 +2226,7 @@ func file_keymanager_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_keymanager_proto_rawDesc), len(file_keymanager_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
