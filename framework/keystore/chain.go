@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"fmt"
+	"slices"
 
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
@@ -139,28 +140,30 @@ func contains(chain []*certificate, c *certificate) bool {
 	return false
 }
 
-// noteUnrelated warns about certificates that are in no chain and not trusted.
-func (r *reader) noteUnrelated() {
+// noteUnrelated warns about certificates that are in no chain and not trusted,
+// by what is known of the entries now.
+func (s *Store) noteUnrelated() {
+	s.Warnings = slices.Clone(s.opening)
 	used := make(map[string]bool)
-	for _, e := range r.Entries {
+	for _, e := range s.Entries {
 		for _, der := range e.Chain {
 			used[string(der)] = true
 		}
 	}
 	const enough = 5
 	n := 0
-	for _, c := range r.certs {
+	for _, c := range s.certs {
 		if used[string(c.der)] {
 			continue
 		}
-		if n++; n <= enough && len(r.Entries) > 0 {
-			r.warn("certificate %q belongs to no key and is not marked as trusted", c.title())
+		if n++; n <= enough && len(s.Entries) > 0 {
+			s.warn("certificate %q belongs to no key and is not marked as trusted", c.title())
 		}
 	}
 	switch {
-	case n > 0 && len(r.Entries) == 0:
-		r.warn("there is no entry: its %d certificates belong to no key and are not marked as trusted", n)
+	case n > 0 && len(s.Entries) == 0:
+		s.warn("there is no entry: its %d certificates belong to no key and are not marked as trusted", n)
 	case n > enough:
-		r.warn("%d more certificates belong to no key and are not marked as trusted", n-enough)
+		s.warn("%d more certificates belong to no key and are not marked as trusted", n-enough)
 	}
 }

@@ -21,7 +21,8 @@ type ProveOptions struct {
 }
 
 // Prove decrypts each key once, pairs it with its certificate by public key,
-// records the verdict in the entry, and wipes the key. It returns an error only
+// records the verdict in the entry, and wipes the key; Warnings then go by what
+// is proven. It returns an error only
 // where ctx ends; a bad entry is a verdict. It must have returned before the
 // Store is shared.
 func (s *Store) Prove(ctx context.Context, opt ProveOptions) error {
@@ -51,6 +52,7 @@ func (s *Store) Prove(ctx context.Context, opt ProveOptions) error {
 			opt.Progress(i+1, len(keys))
 		}
 	}
+	s.noteUnrelated()
 	return nil
 }
 

@@ -29,7 +29,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -100,7 +99,7 @@ func Open(ctx context.Context, src keymanager.Source, lim Limits) (_ *Store, err
 		return nil, r.advise(err)
 	}
 	r.assignAliases()
-	r.opening = slices.Clone(r.Warnings)
+	r.opening = r.Warnings
 	r.noteUnrelated()
 	return r.Store, nil
 }
