@@ -83,10 +83,10 @@ func checkAnswer(h *keymanager.Hello, cred *keymanager.Credential) (*tls.Certifi
 	}
 	schemes := cred.Schemes
 	if schemes == nil {
-		schemes = allSchemes()
+		schemes = keymanager.Schemes()
 	}
 	usable := func(s tls.SignatureScheme) bool {
-		return fits(s, leaf.PublicKey, h.Version) && slices.Contains(schemes, s)
+		return keymanager.SchemeFits(s, leaf.PublicKey, h.Version) && slices.Contains(schemes, s)
 	}
 	if !slices.ContainsFunc(h.Schemes, usable) {
 		return nil, fmt.Errorf("a %v key, which fits no signature scheme that the peer offered", leaf.PublicKeyAlgorithm)

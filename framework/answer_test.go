@@ -39,7 +39,7 @@ func TestWrongAnswerEndsHandshake(t *testing.T) {
 
 func TestUnofferedSchemeIsRefused(t *testing.T) {
 	f, _ := fakeOf(t, testca.P384)
-	cred, err := f.Select(t.Context(), &keymanager.Hello{Schemes: allSchemes(), Version: tls.VersionTLS13, Auth: 3})
+	cred, err := f.Select(t.Context(), &keymanager.Hello{Schemes: keymanager.Schemes(), Version: tls.VersionTLS13, Auth: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

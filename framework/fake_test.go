@@ -60,7 +60,7 @@ func (f *fake) Select(ctx context.Context, h *keymanager.Hello) (*keymanager.Cre
 			if c.Cert.PublicKeyAlgorithm == x509.RSA {
 				need = keymanager.AuthRSA
 			}
-			if !fits(s, c.Cert.PublicKey, h.Version) || h.Auth&need == 0 {
+			if !keymanager.SchemeFits(s, c.Cert.PublicKey, h.Version) || h.Auth&need == 0 {
 				continue
 			}
 			cred := &keymanager.Credential{

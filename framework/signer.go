@@ -44,7 +44,7 @@ func (s *signer) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) { re
 // SignMessage has the key process sign msg, which must be a handshake message.
 // The random source is not used: the key process has its own.
 func (s *signer) SignMessage(_ io.Reader, msg []byte, opts crypto.SignerOpts) ([]byte, error) {
-	scheme, err := schemeOf(s.Public(), opts)
+	scheme, err := keymanager.SchemeOf(s.Public(), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (s *signer) SignMessage(_ io.Reader, msg []byte, opts crypto.SignerOpts) ([
 	if !state.mustVerify(s.Public()) {
 		return sig, nil
 	}
-	if err := verify(s.Public(), scheme, msg, sig); err != nil {
+	if err := keymanager.Verify(s.Public(), scheme, msg, sig); err != nil {
 		state.bad.Store(true)
 		s.keys.report(&s.keys.lies, logging.MsgSignFailed, s.cred, hs, "the key process gave a wrong signature", err)
 		return nil, fmt.Errorf("sign with the key of alias %q: %w", s.cred.Alias, err)

@@ -6,10 +6,6 @@ package keymanager
 import (
 	"bytes"
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/elliptic"
-	"crypto/rsa"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -44,7 +40,12 @@ func (p Purpose) String() string {
 	return "none"
 }
 
-func (p Purpose) isTLS13() bool { return p == ServerTLS13 || p == ClientTLS13 }
+func (p Purpose) version() uint16 {
+	if p == ServerTLS13 || p == ClientTLS13 {
+		return tls.VersionTLS13
+	}
+	return tls.VersionTLS12
+}
 
 const (
 	randomLen        = 32
@@ -91,7 +92,7 @@ func (r *SignRequest) Check() error {
 	case ClientTLS12:
 		ok = isClientTranscript(r.Message)
 	}
-	if !ok || !signsHandshakes(r.Scheme, r.Purpose.isTLS13()) {
+	if !ok || !signsHandshakes(r.Scheme, r.Purpose.version()) {
 		return fmt.Errorf("sign for purpose %q with %v: %w", r.Purpose, r.Scheme, ErrNotHandshake)
 	}
 	return nil
@@ -105,7 +106,7 @@ func (r *SignRequest) CheckKey(pub crypto.PublicKey) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
-	if !schemeFits(r.Scheme, pub, r.Purpose.isTLS13()) {
+	if !SchemeFits(r.Scheme, pub, r.Purpose.version()) {
 		return fmt.Errorf("sign for purpose %q with %v by a key of type %T: %w", r.Purpose, r.Scheme, pub, ErrNotHandshake)
 	}
 	return nil
@@ -113,38 +114,9 @@ func (r *SignRequest) CheckKey(pub crypto.PublicKey) error {
 
 // signsHandshakes says whether handshakes are signed by s: without SHA-1, and
 // with RSA only by PSS in TLS 1.3 (RFC 8446, 4.2.3).
-func signsHandshakes(s tls.SignatureScheme, tls13 bool) bool {
-	switch s {
-	case tls.PKCS1WithSHA256, tls.PKCS1WithSHA384, tls.PKCS1WithSHA512:
-		return !tls13
-	case tls.PSSWithSHA256, tls.PSSWithSHA384, tls.PSSWithSHA512,
-		tls.ECDSAWithP256AndSHA256, tls.ECDSAWithP384AndSHA384, tls.ECDSAWithP521AndSHA512,
-		tls.Ed25519:
-		return true
-	}
-	return false
-}
-
-// schemeFits says whether s, one that signs handshakes, is for keys like pub.
-// The curve in its name counts in TLS 1.3 only (RFC 8446, 4.2.3).
-func schemeFits(s tls.SignatureScheme, pub crypto.PublicKey, tls13 bool) bool {
-	var curve elliptic.Curve
-	switch s {
-	case tls.Ed25519:
-		_, ok := pub.(ed25519.PublicKey)
-		return ok
-	case tls.ECDSAWithP256AndSHA256:
-		curve = elliptic.P256()
-	case tls.ECDSAWithP384AndSHA384:
-		curve = elliptic.P384()
-	case tls.ECDSAWithP521AndSHA512:
-		curve = elliptic.P521()
-	default:
-		_, ok := pub.(*rsa.PublicKey)
-		return ok
-	}
-	ec, ok := pub.(*ecdsa.PublicKey)
-	return ok && (!tls13 || ec.Curve == curve)
+func signsHandshakes(s tls.SignatureScheme, version uint16) bool {
+	alg, _ := parts(s)
+	return alg != 0 && (alg != rsaPKCS1 || version < tls.VersionTLS13)
 }
 
 // isTLS13 checks for 64 spaces, the context string with its zero byte and a

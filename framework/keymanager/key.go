@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto"
 	"crypto/rand"
-	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -63,41 +62,6 @@ func (k signerKey) Sign(ctx context.Context, req *SignRequest) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("sign: %w", err)
 	}
-	opts, err := signerOpts(req.Scheme)
-	if err != nil {
-		return nil, err
-	}
-	digest := req.Message
-	if h := opts.HashFunc(); h != 0 {
-		w := h.New()
-		w.Write(req.Message)
-		digest = w.Sum(nil)
-	}
-	return k.signer.Sign(rand.Reader, digest, opts)
-}
-
-// signerOpts returns what a crypto.Signer needs to sign by one of the TLS
-// schemes (RFC 8446, 4.2.3) that Check lets through.
-func signerOpts(s tls.SignatureScheme) (crypto.SignerOpts, error) {
-	switch s {
-	case tls.PKCS1WithSHA256, tls.ECDSAWithP256AndSHA256:
-		return crypto.SHA256, nil
-	case tls.PKCS1WithSHA384, tls.ECDSAWithP384AndSHA384:
-		return crypto.SHA384, nil
-	case tls.PKCS1WithSHA512, tls.ECDSAWithP521AndSHA512:
-		return crypto.SHA512, nil
-	case tls.PSSWithSHA256:
-		return pss(crypto.SHA256), nil
-	case tls.PSSWithSHA384:
-		return pss(crypto.SHA384), nil
-	case tls.PSSWithSHA512:
-		return pss(crypto.SHA512), nil
-	case tls.Ed25519:
-		return crypto.Hash(0), nil
-	}
-	return nil, fmt.Errorf("sign: unsupported signature scheme %v", s)
-}
-
-func pss(h crypto.Hash) crypto.SignerOpts {
-	return &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: h}
+	opts := signerOpts(req.Scheme)
+	return k.signer.Sign(rand.Reader, digestOf(opts.HashFunc(), req.Message), opts)
 }

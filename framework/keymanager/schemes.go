@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The tlsd authors
 // SPDX-License-Identifier: Apache-2.0
 
-package framework
+package keymanager
 
 import (
 	"crypto"
@@ -24,9 +24,9 @@ const (
 	eddsa
 )
 
-// allSchemes are the signature schemes that a handshake may be signed with
+// Schemes returns the signature schemes that handshakes are signed by
 // (RFC 8446, 4.2.3). SHA-1 is left out even where GODEBUG would let it in.
-func allSchemes() []tls.SignatureScheme {
+func Schemes() []tls.SignatureScheme {
 	return []tls.SignatureScheme{
 		tls.PSSWithSHA256, tls.PSSWithSHA384, tls.PSSWithSHA512,
 		tls.ECDSAWithP256AndSHA256, tls.ECDSAWithP384AndSHA384, tls.ECDSAWithP521AndSHA512,
@@ -36,7 +36,7 @@ func allSchemes() []tls.SignatureScheme {
 }
 
 // parts returns what s is made of: zeros for a scheme that is not among
-// allSchemes, and a zero hash for Ed25519.
+// Schemes, and a zero hash for Ed25519.
 func parts(s tls.SignatureScheme) (algorithm, crypto.Hash) {
 	switch s {
 	case tls.PKCS1WithSHA256:
@@ -63,32 +63,11 @@ func parts(s tls.SignatureScheme) (algorithm, crypto.Hash) {
 	return 0, 0
 }
 
-// schemeOf returns the scheme that crypto/tls means by opts with a key like pub.
-func schemeOf(pub crypto.PublicKey, opts crypto.SignerOpts) (tls.SignatureScheme, error) {
-	var want algorithm
-	switch pub.(type) {
-	case *ecdsa.PublicKey:
-		want = ecdsaASN1
-	case ed25519.PublicKey:
-		want = eddsa
-	case *rsa.PublicKey:
-		want = rsaPKCS1
-		if _, ok := opts.(*rsa.PSSOptions); ok {
-			want = rsaPSS
-		}
-	}
-	for _, s := range allSchemes() {
-		if alg, hash := parts(s); alg == want && hash == opts.HashFunc() {
-			return s, nil
-		}
-	}
-	return 0, fmt.Errorf("sign: no TLS signature scheme for a %T with %v", pub, opts.HashFunc())
-}
-
-// fits says whether a handshake of the version can be signed with s by a key
-// like pub. In TLS 1.2 a scheme with a curve in its name goes with any curve
-// (RFC 8446, 4.2.3), and RSA with PKCS #1 v1.5 too.
-func fits(s tls.SignatureScheme, pub crypto.PublicKey, version uint16) bool {
+// SchemeFits says whether a handshake of the version, tls.VersionTLS12 or
+// tls.VersionTLS13, can be signed by s with a key like pub. In TLS 1.2 a scheme
+// with a curve in its name goes with any curve, and RSA with PKCS #1 v1.5 too
+// (RFC 8446, 4.2.3).
+func SchemeFits(s tls.SignatureScheme, pub crypto.PublicKey, version uint16) bool {
 	alg, hash := parts(s)
 	switch pub := pub.(type) {
 	case *rsa.PublicKey:
@@ -116,31 +95,58 @@ func curveOf(s tls.SignatureScheme) elliptic.Curve {
 	return nil
 }
 
-// errBadSignature is returned when a signature is not one of the message by
-// the key.
+// SchemeOf returns the scheme that crypto/tls means when it has a key like pub
+// sign with opts.
+func SchemeOf(pub crypto.PublicKey, opts crypto.SignerOpts) (tls.SignatureScheme, error) {
+	_, pss := opts.(*rsa.PSSOptions)
+	for _, s := range Schemes() {
+		alg, hash := parts(s)
+		if hash == opts.HashFunc() && pss == (alg == rsaPSS) && SchemeFits(s, pub, tls.VersionTLS12) {
+			return s, nil
+		}
+	}
+	return 0, fmt.Errorf("sign: no TLS signature scheme for a %T with %v", pub, opts.HashFunc())
+}
+
+// signerOpts is the inverse of SchemeOf: what a crypto.Signer needs to sign by s.
+func signerOpts(s tls.SignatureScheme) crypto.SignerOpts {
+	alg, hash := parts(s)
+	if alg == rsaPSS {
+		return &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: hash}
+	}
+	return hash
+}
+
+// digestOf returns what is signed by a scheme with that hash: msg itself where it
+// is zero.
+func digestOf(hash crypto.Hash, msg []byte) []byte {
+	if hash == 0 {
+		return msg
+	}
+	h := hash.New()
+	h.Write(msg)
+	return h.Sum(nil)
+}
+
 var errBadSignature = errors.New("signature does not verify")
 
-// verify returns nil if sig is a signature of msg by pub with s.
-func verify(pub crypto.PublicKey, s tls.SignatureScheme, msg, sig []byte) error {
+// Verify returns nil if sig is a signature of msg by s, one of Schemes, with the
+// private key of pub.
+func Verify(pub crypto.PublicKey, s tls.SignatureScheme, msg, sig []byte) error {
 	alg, hash := parts(s)
-	digest := msg
-	if hash != 0 {
-		h := hash.New()
-		h.Write(msg)
-		digest = h.Sum(nil)
-	}
 	ok := false
 	switch pub := pub.(type) {
 	case *rsa.PublicKey:
-		if alg == rsaPSS {
-			ok = rsa.VerifyPSS(pub, hash, digest, sig, &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash}) == nil
-		} else {
-			ok = rsa.VerifyPKCS1v15(pub, hash, digest, sig) == nil
+		switch alg {
+		case rsaPSS:
+			ok = rsa.VerifyPSS(pub, hash, digestOf(hash, msg), sig, &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash}) == nil
+		case rsaPKCS1:
+			ok = rsa.VerifyPKCS1v15(pub, hash, digestOf(hash, msg), sig) == nil
 		}
 	case *ecdsa.PublicKey:
-		ok = ecdsa.VerifyASN1(pub, digest, sig)
+		ok = alg == ecdsaASN1 && ecdsa.VerifyASN1(pub, digestOf(hash, msg), sig)
 	case ed25519.PublicKey:
-		ok = ed25519.Verify(pub, digest, sig)
+		ok = alg == eddsa && ed25519.Verify(pub, msg, sig)
 	}
 	if !ok {
 		return errBadSignature
