@@ -57,17 +57,17 @@ func (k keystoreReport) text(w io.Writer) error {
 		case e.Signed == "":
 			state, detail = "-", "no key to serve with"
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", state, e.Alias, e.Kind, orDash(e.Key), orDash(strings.Join(e.Names, ",")), until(e.NotAfter), detail)
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", state, printable(e.Alias), e.Kind, orDash(e.Key), orDash(printable(strings.Join(e.Names, ","))), until(e.NotAfter), printable(detail))
 	}
 	return t.Flush()
 }
 
 func (r *checkReport) verdict(w io.Writer) error {
 	for _, n := range r.Notes {
-		fmt.Fprintf(w, "\nnote: %s\n", n)
+		fmt.Fprintf(w, "\nnote: %s\n", printable(n))
 	}
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "\nproblem: %s\n", p)
+		fmt.Fprintf(w, "\nproblem: %s\n", printable(p))
 	}
 	word := "all is well"
 	switch {
