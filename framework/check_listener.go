@@ -38,7 +38,15 @@ func (l *Listener) check() error {
 			return fmt.Errorf("group %#04x is not known: use one of %v", id, knownGroups())
 		}
 	}
-	return l.checkClientAuth()
+	switch l.UnknownSNI {
+	case "", UnknownSNIDefault, UnknownSNIReject:
+	default:
+		return fmt.Errorf("unknown_sni %q is neither default nor reject", l.UnknownSNI)
+	}
+	if err := l.checkClientAuth(); err != nil {
+		return err
+	}
+	return l.checkHosts()
 }
 
 func checkAddress(address string) error {
@@ -104,6 +112,9 @@ func (l *Listener) checkClientAuth() error {
 	return fmt.Errorf("client_auth %q is not one of none, optional, require", l.ClientAuth)
 }
 
+// asks says whether clients are asked for a certificate.
+func (a ClientAuth) asks() bool { return a.tlsAuth() != tls.NoClientCert }
+
 // tlsAuth returns what crypto/tls calls a.
 func (a ClientAuth) tlsAuth() tls.ClientAuthType {
 	switch a {
@@ -131,8 +142,10 @@ func (c Config) withListeners() Config {
 		if l.Backend == "" {
 			l.Backend = defaultBackend
 		}
-		if l.Alias != "" && !slices.Contains(c.Options.Aliases, l.Alias) {
-			c.Options.Aliases = append(c.Options.Aliases, l.Alias)
+		for _, site := range l.sites() {
+			if site.Alias != "" && !slices.Contains(c.Options.Aliases, site.Alias) {
+				c.Options.Aliases = append(c.Options.Aliases, site.Alias)
+			}
 		}
 	}
 	return c

@@ -93,12 +93,43 @@ type Listener struct {
 	Groups                 []uint16 // tls.CurveID values; nil: crypto/tls's defaults
 	ALPN                   []string // nil: h2 and http/1.1 for HTTP backends, none for byte backends
 
-	Alias string // serve only this entry
+	UnknownSNI UnknownSNI
+	Alias      string // serve only this entry
 
 	ClientAuth     ClientAuth
 	ClientCA       TrustStore
 	ClientHeaders  ClientHeaders
 	TrustedProxies []netip.Prefix // whose X-Forwarded-* are believed
+
+	Hosts []Host // what is other for some server names
+}
+
+// UnknownSNI is what becomes of clients that name no server, or one that the
+// certificate chosen for them doesn't carry.
+type UnknownSNI string
+
+// Values of UnknownSNI. The empty value is UnknownSNIDefault.
+const (
+	UnknownSNIDefault UnknownSNI = "default" // they are served with what was chosen
+	UnknownSNIReject  UnknownSNI = "reject"  // alert unrecognized_name
+)
+
+// Host is what is other at a [Listener] for clients that name one of Names as
+// their server (SNI): the exact name counts before a wildcard, and what no host
+// names is the listener's own. The zero value of any other field means that the
+// listener's counts, and so do all fields of the listener that a Host hasn't.
+//
+// A request by HTTP whose Host belongs to another Host than the connection's
+// server name is answered 421.
+type Host struct {
+	Names []string // as ParseHostName takes them, each once at a listener
+
+	Backend    string     // may be of another kind than the listener's: HTTP or bytes
+	BackendTLS BackendTLS // the listener's counts only where Backend is empty too
+
+	Alias      string
+	ClientAuth ClientAuth
+	ClientCA   TrustStore
 }
 
 // BackendTLS is how an https or tls backend is reached.

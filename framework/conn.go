@@ -21,6 +21,7 @@ type conn struct {
 	listener *listener
 	id, peer string
 	until    time.Time // when calls to the key process have to be back
+	site     *site     // that it belongs to; settled by its hello
 
 	served  record // what it is served with
 	session record // what the session that the client offered began with
@@ -98,7 +99,8 @@ func (c *conn) SetLinger(sec int) error {
 // their deadline.
 func (c *conn) describe(hs *handshake) {
 	hs.ctx, hs.until, hs.served = c.listener.server.ctx, c.until, &c.served
-	hs.listener, hs.alias = c.listener.cfg.Listen, c.listener.cfg.Alias
+	hs.listener, hs.alias = c.site.cfg.Listen, c.site.cfg.Alias
+	hs.named = c.site.cfg.UnknownSNI == UnknownSNIReject
 	hs.id, hs.peer = c.id, c.peer
 }
 

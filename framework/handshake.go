@@ -21,7 +21,8 @@ type handshake struct {
 	served *record         // where to leave what it was served with; nil: nowhere
 
 	listener string
-	alias    string // demanded by the listener; empty: any
+	alias    string // demanded by the listener or host; empty: any
+	named    bool   // a server name that the certificate carries is demanded
 	id, peer string // of the connection
 }
 

@@ -27,8 +27,8 @@ type listener struct {
 	log     *zap.Logger
 	route   atomic.Pointer[route] // replaced as a whole by a reload
 	tickets *tls.Config           // holds the session ticket keys, which outlive reloads
-	handed  *handed               // takes connections to web; nil for a byte backend
-	web     *http.Server          // nil for a byte backend
+	handed  *handed               // takes connections to web; nil where all backends are for bytes
+	web     *http.Server          // nil as well
 
 	prefix   string        // of connection ids
 	count    atomic.Uint64 // connections, for their ids
@@ -115,10 +115,7 @@ func (l *listener) admit(raw net.Conn) *conn {
 
 // handshake does the handshake of c and hands it on.
 func (l *listener) handshake(c *conn) {
-	r := l.route.Load()
-	cfg := r.tls.Clone()
-	carryServed(cfg, c, l.tickets)
-	client := tls.Server(c, cfg)
+	client := tls.Server(c, l.route.Load().terminate(c, l.tickets))
 	// The deadline of c bounds this. A context that ends would close c at once,
 	// and no alert could say why.
 	err := client.Handshake()
@@ -136,7 +133,7 @@ func (l *listener) handshake(c *conn) {
 	if e := l.log.Check(zap.DebugLevel, "connection"); e != nil {
 		e.Write(describe(c, &state)...)
 	}
-	if r.bytes == nil {
+	if c.site.handler != nil {
 		l.handed.put(client)
 		return
 	}
@@ -144,7 +141,7 @@ func (l *listener) handshake(c *conn) {
 	info.State = state
 	l.server.serving.Go(func() {
 		defer c.Close()
-		r.bytes.Forward(backend.WithInfo(l.server.ctx, info), client)
+		c.site.bytes.Forward(backend.WithInfo(l.server.ctx, info), client)
 	})
 }
 

@@ -80,7 +80,7 @@ func newServer(ctx context.Context, cfg Config, keys *Keys) (_ *Server, err erro
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	routes, err := s.newRoutes(ctx, cfg.Listeners)
+	routes, err := newRoutes(ctx, keys, s.log, cfg.Listeners)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (s *Server) listen(ctx context.Context, i int, cfg Listener, r *route) erro
 		log:     s.log.With(zap.String(logging.FieldListener, cfg.Listen)),
 	}
 	l.route.Store(r)
-	if r.handler != nil {
+	if r.web() {
 		l.handed, l.web = newHanded(ln.Addr()), newWeb(s.ctx, l)
 	}
 	s.listeners = append(s.listeners, l)
@@ -137,7 +137,7 @@ func (s *Server) Reload(ctx context.Context) error {
 	for i, l := range s.listeners {
 		cfgs[i] = l.cfg
 	}
-	routes, err := s.newRoutes(ctx, cfgs)
+	routes, err := newRoutes(ctx, s.keys, s.log, cfgs)
 	if err != nil {
 		return fmt.Errorf("reload: %w", err)
 	}

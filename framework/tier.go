@@ -115,14 +115,13 @@ func (r run) start(ctx context.Context, c *Config, log *zap.Logger) (plugin.Mana
 // keystores.
 func (c *Config) trustFiles() []string {
 	var files []string
-	for _, l := range c.Listeners {
-		for _, t := range []TrustStore{l.ClientCA, l.BackendTLS.CA} {
-			for _, f := range []string{t.Path, t.Password.File} {
-				if f != "" && !slices.Contains(files, f) {
-					files = append(files, f)
-				}
+	for i := range c.Listeners {
+		for _, l := range c.Listeners[i].sites() {
+			for _, t := range []TrustStore{l.ClientCA, l.BackendTLS.CA} {
+				files = append(files, t.Path, t.Password.File)
 			}
 		}
 	}
-	return files
+	slices.Sort(files)
+	return slices.DeleteFunc(slices.Compact(files), func(f string) bool { return f == "" })
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/tlsd/tlsd/framework/choose"
 	"github.com/tlsd/tlsd/framework/keymanager"
 	"github.com/tlsd/tlsd/logging"
 )
@@ -50,13 +51,17 @@ func (k *Keys) certificate(info *tls.ClientHelloInfo) (*tls.Certificate, error) 
 			zap.String(logging.FieldReason, "no version, group or cipher suite in common"))...)
 		return &tls.Certificate{}, nil
 	}
+	if hs.named && h.ServerName == "" {
+		return k.unrecognized(&hs, h, &keymanager.Credential{})
+	}
 	return k.credential(&hs, h)
 }
 
 // credential has a credential for h selected and returns it as crypto/tls
 // wants it. An empty certificate means that none fits: in the server role
 // crypto/tls then ends the handshake with alert 40 in both versions, where an
-// error means alert 80; in the client role it is what is sent.
+// error means alert 80, and neither certificate nor error 112; in the client
+// role it is what is sent.
 func (k *Keys) credential(hs *handshake, h *keymanager.Hello) (*tls.Certificate, error) {
 	ctx, cancel := hs.bounded(k.timeout)
 	defer cancel()
@@ -73,9 +78,21 @@ func (k *Keys) credential(hs *handshake, h *keymanager.Hello) (*tls.Certificate,
 		k.report(&k.lies, msgSelectFailed, cred, hs, "the key process gave a wrong answer", err)
 		return nil, fmt.Errorf("select a credential: alias %q is refused: the key process answered with %w", cred.Alias, err)
 	}
+	if hs.named && choose.Carries(cert.Leaf, h.ServerName) == choose.NoMatch {
+		return k.unrecognized(hs, h, cred)
+	}
 	cert.PrivateKey = &signer{keys: k, handshake: hs, cred: cred, leaf: cert.Leaf, purpose: purposeOf(h)}
 	hs.note(k.tier, cred)
 	return cert, nil
+}
+
+// unrecognized ends the handshake of h by alert unrecognized_name, and says why.
+func (k *Keys) unrecognized(hs *handshake, h *keymanager.Hello, cred *keymanager.Credential) (*tls.Certificate, error) {
+	logging.LogKey(k.log, zapcore.DebugLevel, logging.MsgNoCredential, logging.KeyEvent{
+		Builder: cred.Builder, Alias: cred.Alias, Generation: cred.Generation,
+		Reason: "no certificate carries the server name, and unknown_sni is reject",
+	}, append(hs.fields(), zap.String(logging.FieldServerName, h.ServerName))...)
+	return nil, nil
 }
 
 // purposeOf returns what will be signed in the handshake of h.

@@ -28,17 +28,32 @@ const headerTimeout = time.Minute
 // reload reaches connections that stay open.
 func newWeb(ctx context.Context, l *listener) *http.Server {
 	return &http.Server{
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			l.route.Load().handler.ServeHTTP(w, r)
-		}),
+		Handler:           http.HandlerFunc(l.serveHTTP),
 		ReadHeaderTimeout: headerTimeout,
 		MaxHeaderBytes:    backend.MaxHeaderBytes,
 		ErrorLog:          log.New(httpLog{l.log}, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return backend.WithInfo(ConnContext(ctx, c), connOf(c).info())
+			own := connOf(c)
+			ctx = context.WithValue(ConnContext(ctx, c), placeKey{}, own.site.place)
+			return backend.WithInfo(ctx, own.info())
 		},
 	}
+}
+
+// placeKey is the context key of the place of a connection's site.
+type placeKey struct{}
+
+// serveHTTP hands a request to the site of its connection, unless its Host is
+// one of another site: who takes that name connects anew and is held to what
+// counts there (RFC 9110, 15.5.20).
+func (l *listener) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	route, place := l.route.Load(), r.Context().Value(placeKey{}).(int)
+	if other := route.names.find(withoutPort(r.Host)); other != 0 && other != place {
+		http.Error(w, "421 Misdirected Request: this connection is for another host", http.StatusMisdirectedRequest)
+		return
+	}
+	route.sites[place].handler.ServeHTTP(w, r)
 }
 
 // httpLog is where net/http complains: about a handler that panicked, which is

@@ -40,7 +40,7 @@ var known = map[string]may{
 	"framework/plugin":                    {own("framework/keymanager", "framework/keystore", "framework/plugin/proto", "logging"), others(zap, sys, goPlugin, hclog, grpc)},
 	"framework/plugin/proto":              {nil, others(grpc, protobuf)},
 	"framework/backend":                   {own("logging"), others(zap, "golang.org/x/net")},
-	"framework":                           {own("framework/backend", "framework/choose", "framework/keymanager", "framework/plugin", "logging"), others(zap)},
+	"framework":                           {own("framework/backend", "framework/choose", "framework/keymanager", "framework/plugin", "logging"), others(zap, "golang.org/x/net")},
 	"framework/config":                    {own("framework", "framework/backend", "framework/keymanager", "logging"), others(viper, "github.com/go-viper/mapstructure/v2", "github.com/spf13/pflag", "go.yaml.in/yaml/v3")},
 
 	"plugins/sunx509":    tier,
