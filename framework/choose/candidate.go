@@ -30,7 +30,8 @@ type candidate struct {
 	usage   [2]error // by index of role
 	expires time.Time
 
-	unchecked bool // nothing of the certificates counts but the issuers
+	mode     mode
+	patterns []string // jdkPKIX only: the names as the JDK compares them
 
 	warned [numClasses]atomic.Bool // a last resort is told of once for each class
 }
@@ -39,18 +40,22 @@ type candidate struct {
 func roleIndex(r keymanager.Role) int { return int(r - keymanager.RoleServer) }
 
 // newCandidate looks at an entry once.
-func newCandidate(e keymanager.Entry, unchecked bool) *candidate {
-	c := &candidate{Entry: e, unchecked: unchecked}
+func newCandidate(e keymanager.Entry, m mode) *candidate {
+	c := &candidate{Entry: e, mode: m}
 	if c.unusable = c.inspect(); c.unusable != nil {
 		return c
 	}
 	c.expires = c.leaf.NotAfter.Add(1) // which still belongs to the validity (RFC 5280, 4.1.2.5)
-	c.names = namesOf(c.leaf)
-	for _, role := range roles() {
-		c.usage[roleIndex(role)] = checkUsage(c.leaf, role)
+	if m == unchecked {
+		c.chain.signatures = nil
+		return c
 	}
-	if unchecked {
-		c.names, c.usage, c.chain.signatures = hostNames{}, [2]error{}, nil
+	c.names = namesOf(c.leaf)
+	if m == jdkPKIX {
+		c.asJDK()
+	}
+	for _, role := range roles() {
+		c.usage[roleIndex(role)] = checkUsage(c.leaf, role, m)
 	}
 	return c
 }
@@ -82,7 +87,7 @@ func (c *candidate) inspect() (err error) {
 		allowed := setOfAll(c.Schemes)
 		c.key.tls12, c.key.tls13 = c.key.tls12&allowed, c.key.tls13&allowed
 	}
-	c.chain, err = traitsOfChain(c.leaf, c.Chain)
+	c.chain, err = traitsOfChain(c.leaf, c.Chain, c.mode)
 	return err
 }
 
@@ -112,7 +117,7 @@ func (c *candidate) standing(role keymanager.Role, now time.Time) standing {
 	switch {
 	case c.usage[roleIndex(role)] != nil:
 		s.class = WrongUsage
-	case c.unchecked:
+	case c.mode == unchecked:
 	case now.Before(c.leaf.NotBefore):
 		s.class = NotYetValid
 	case !now.Before(c.expires):

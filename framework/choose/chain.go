@@ -30,8 +30,8 @@ type signature struct {
 // traitsOfChain reads a chain, leaf first. Of certificates above the leaf nothing
 // but names and signature algorithm is needed, and crypto/x509 need not be able
 // to parse them. The signature of a self-signed one at the top is left out,
-// since nobody has to verify it (RFC 8446, 4.4.2.2).
-func traitsOfChain(leaf *x509.Certificate, chain [][]byte) (chainTraits, error) {
+// since nobody has to verify it (RFC 8446, 4.4.2.2); the JDK wants it covered too.
+func traitsOfChain(leaf *x509.Certificate, chain [][]byte, m mode) (chainTraits, error) {
 	var t chainTraits
 	for i, der := range chain {
 		var c outline
@@ -46,7 +46,7 @@ func traitsOfChain(leaf *x509.Certificate, chain [][]byte) (chainTraits, error) 
 			t.parsed = append(t.parsed, cert)
 		}
 		t.issuers = append(t.issuers, canonicalName(c.TBS.Issuer.FullBytes))
-		top := i == len(chain)-1 && c.selfSigned(cert)
+		top := m != jdkPKIX && i == len(chain)-1 && c.selfSigned(cert)
 		if s := signatureOf(c.Algorithm); !top && !slices.Contains(t.signatures, s) {
 			t.signatures = append(t.signatures, s)
 		}

@@ -36,7 +36,7 @@ func TestSignatureAlgorithmsOfChains(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			leaf := tt.ca.Issue(t, testca.Spec{SigAlg: tt.alg})
-			got, err := traitsOfChain(leaf.Cert, leaf.Chain())
+			got, err := traitsOfChain(leaf.Cert, leaf.Chain(), ours)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func TestSelfSignedTopIsToldFromOneOfAnotherKey(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := traitsOfChain(cert, tt.chain)
+			got, err := traitsOfChain(cert, tt.chain, ours)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +143,7 @@ func TestUsage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			leaf := testca.SelfSigned(t, tt.spec).Cert
 			for role, want := range map[keymanager.Role]bool{keymanager.RoleServer: tt.server, keymanager.RoleClient: tt.client} {
-				if err := checkUsage(leaf, role); (err == nil) != want {
+				if err := checkUsage(leaf, role, ours); (err == nil) != want {
 					t.Errorf("%v: %v, want ok = %v", role, err, want)
 				}
 			}
@@ -156,7 +156,7 @@ func FuzzChainNeverPanics(f *testing.F) {
 	f.Add(leaf.DER)
 	f.Add(leaf.Cert.RawIssuer)
 	f.Fuzz(func(t *testing.T, der []byte) {
-		got, err := traitsOfChain(leaf.Cert, [][]byte{leaf.DER, der})
+		got, err := traitsOfChain(leaf.Cert, [][]byte{leaf.DER, der}, ours)
 		if err == nil && len(got.issuers) != 2 {
 			t.Errorf("%d issuers of a chain of two", len(got.issuers))
 		}

@@ -37,7 +37,7 @@ type Chooser struct {
 	generation   uint64
 	candidates   []*candidate // by builder, then as given
 	constraints  *Constraints
-	unchecked    bool
+	mode         mode
 	defaultAlias string
 	now          func() time.Time
 	log          *zap.Logger
@@ -47,18 +47,29 @@ type Chooser struct {
 	tables   [2]atomic.Pointer[table]
 }
 
+// mode says whose rules a choice follows.
+type mode uint8
+
+const (
+	ours      mode = iota
+	jdkPKIX        // the JDK's, by Options.JDKCompat
+	unchecked      // those of its SunX509
+)
+
 // New returns a Chooser over the entries of the view with that generation. It
 // looks at every certificate once, so that Select need not. The entries'
 // chains and keys must not change afterwards.
 //
-// Of env it obeys Options.Constraints, DefaultAlias and Aliases, Log and Now.
+// Of env it obeys Options.Constraints, DefaultAlias, Aliases, ExpiryWarning and
+// JDKCompat, Log and Now.
 // An alias of the options that no usable entry has, constraints that don't
 // parse and a view without a usable entry are errors.
 func New(generation uint64, entries []keymanager.Entry, env keymanager.Env) (*Chooser, error) {
+	m := ours
 	if env.Options.JDKCompat {
-		return nil, errors.New("choose as the JDK does (jdk_compat): not in this version; leave it off")
+		m = jdkPKIX
 	}
-	c, err := newChooser(generation, entries, env, false)
+	c, err := newChooser(generation, entries, env, m)
 	if err != nil {
 		return nil, err
 	}
@@ -76,25 +87,31 @@ func New(generation uint64, entries []keymanager.Entry, env keymanager.Env) (*Ch
 // the issuers count, and only where a server names those that it accepts.
 //
 // Of env it obeys Options.Aliases and what Options.Constraints say of handshake
-// signatures, Log and Now.
+// signatures and curves, Log and Now.
 func NewUnchecked(generation uint64, entries []keymanager.Entry, env keymanager.Env) (*Chooser, error) {
-	c, err := newChooser(generation, entries, env, true)
+	c, err := newChooser(generation, entries, env, unchecked)
 	if err != nil {
 		return nil, err
 	}
-	if env.Options.DefaultAlias != "" && firstView(generation, env) {
+	if !firstView(generation, env) {
+		return c, nil
+	}
+	if env.Options.DefaultAlias != "" {
 		c.log.Warn(msgInert, zap.String(logging.FieldReason, "default_alias: server names are not looked at"))
+	}
+	if env.Options.JDKCompat {
+		c.log.Warn(msgInert, zap.String(logging.FieldReason, "jdk_compat: it is about the JDK's PKIX key manager; take pkix or pkixcached for it"))
 	}
 	return c, nil
 }
 
-func newChooser(generation uint64, entries []keymanager.Entry, env keymanager.Env, unchecked bool) (*Chooser, error) {
-	constraints, err := ParseConstraints(env.Options.Constraints, false)
+func newChooser(generation uint64, entries []keymanager.Entry, env keymanager.Env, m mode) (*Chooser, error) {
+	constraints, err := ParseConstraints(env.Options.Constraints, m == jdkPKIX)
 	if err != nil {
 		return nil, err
 	}
 	c := &Chooser{
-		generation: generation, constraints: constraints, unchecked: unchecked,
+		generation: generation, constraints: constraints, mode: m,
 		now: env.Time, log: env.Logger(),
 	}
 	c.inspect(entries)
@@ -127,7 +144,7 @@ func (c *Chooser) inspect(entries []keymanager.Entry) {
 	entries = slices.Clone(entries)
 	slices.SortStableFunc(entries, func(a, b keymanager.Entry) int { return a.Builder - b.Builder })
 	for i, e := range entries {
-		cand := newCandidate(e, c.unchecked)
+		cand := newCandidate(e, c.mode)
 		cand.position = i
 		c.candidates = append(c.candidates, cand)
 		if cand.unusable != nil {
@@ -137,7 +154,7 @@ func (c *Chooser) inspect(entries []keymanager.Entry) {
 		for _, role := range roles() {
 			cand.group[roleIndex(role)] = number(groups, cand.alike(role))
 		}
-		if !c.unchecked {
+		if c.mode != unchecked {
 			c.instants = append(c.instants, cand.leaf.NotBefore, cand.expires)
 		}
 	}
@@ -193,8 +210,8 @@ func (c *Chooser) noneUsable() error {
 
 // denies returns nil or the algorithm constraint that c's chain breaks.
 func (c *Chooser) denies(cand *candidate, role keymanager.Role, now time.Time) error {
-	if c.unchecked {
-		return nil
+	if c.mode == unchecked {
+		return c.constraints.curve(cand.key.group) // which the JDK's TLS layer looks at
 	}
 	return c.constraints.Chain(cand.chain.parsed, role, now)
 }

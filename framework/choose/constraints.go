@@ -125,9 +125,46 @@ func (c *Constraints) Chain(chain []*x509.Certificate, role keymanager.Role, now
 // Scheme returns nil where handshakes may be signed by s, else a *Violation
 // without a subject.
 func (c *Constraints) Scheme(s tls.SignatureScheme, role keymanager.Role, now time.Time) error {
+	if err := c.offered(s); err != nil {
+		return err
+	}
 	f := fact{names: []string{schemeName(s)}, bits: -1, role: role, use: useHandshakeSig, now: now}
 	if r := firstDenial(c.tls, f, c.compat); r != nil {
 		return &Violation{Rule: r.text, Algorithm: "handshake signature " + schemeName(s)}
+	}
+	return nil
+}
+
+// offered returns nil where the JDK counts s among what a peer offers, for
+// chains and handshakes alike, else a *Violation: it drops schemes by every name
+// that they have, that of their curve among them, in both properties.
+func (c *Constraints) offered(s tls.SignatureScheme) error {
+	if !c.compat {
+		return nil
+	}
+	names := schemeParts(s)
+	for _, rules := range [][]rule{c.tls, c.certPath} {
+		for i := range rules {
+			if r := &rules[i]; len(r.conditions) == 0 && r.matches(names) {
+				return &Violation{Rule: r.text, Algorithm: "signature scheme " + schemeName(s)}
+			}
+		}
+	}
+	return nil
+}
+
+// curve returns nil where keys on the curve may be used, else a *Violation
+// without a subject.
+func (c *Constraints) curve(id tls.CurveID) error {
+	if id == 0 {
+		return nil
+	}
+	for _, rules := range [][]rule{c.tls, c.certPath} {
+		for i := range rules {
+			if r := &rules[i]; len(r.conditions) == 0 && r.matches(groupNames(id)) {
+				return &Violation{Rule: r.text, Algorithm: "curve " + id.String()}
+			}
+		}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
+	"slices"
 	"strings"
 )
 
@@ -125,6 +126,35 @@ func schemeName(s tls.SignatureScheme) string {
 		return "ed25519"
 	}
 	return ""
+}
+
+// schemeParts returns all names of a scheme: its own, those of the signature
+// algorithm and of the key, and for ECDSA of the curve.
+func schemeParts(s tls.SignatureScheme) []string {
+	names := []string{schemeName(s)}
+	switch s {
+	case tls.PKCS1WithSHA256:
+		return append(names, signatureNames(x509.SHA256WithRSA)...)
+	case tls.PKCS1WithSHA384:
+		return append(names, signatureNames(x509.SHA384WithRSA)...)
+	case tls.PKCS1WithSHA512:
+		return append(names, signatureNames(x509.SHA512WithRSA)...)
+	case tls.PKCS1WithSHA1:
+		return append(names, signatureNames(x509.SHA1WithRSA)...)
+	case tls.PSSWithSHA256, tls.PSSWithSHA384, tls.PSSWithSHA512:
+		return append(names, "rsassa-pss", "rsa")
+	case tls.ECDSAWithSHA1:
+		return append(names, append(signatureNames(x509.ECDSAWithSHA1), "ec")...)
+	case tls.ECDSAWithP256AndSHA256:
+		return slices.Concat(names, signatureNames(x509.ECDSAWithSHA256), []string{"ec"}, curveNames(elliptic.P256()))
+	case tls.ECDSAWithP384AndSHA384:
+		return slices.Concat(names, signatureNames(x509.ECDSAWithSHA384), []string{"ec"}, curveNames(elliptic.P384()))
+	case tls.ECDSAWithP521AndSHA512:
+		return slices.Concat(names, signatureNames(x509.ECDSAWithSHA512), []string{"ec"}, curveNames(elliptic.P521()))
+	case tls.Ed25519:
+		return append(names, "eddsa")
+	}
+	return names
 }
 
 // suiteParts returns the names by which a rule can mean a cipher suite, as the

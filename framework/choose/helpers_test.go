@@ -65,6 +65,11 @@ func client(issuers ...[]byte) *keymanager.Hello {
 // maker is New or NewUnchecked.
 type maker func(uint64, []keymanager.Entry, keymanager.Env) (*Chooser, error)
 
+func newAsJDK(generation uint64, entries []keymanager.Entry, env keymanager.Env) (*Chooser, error) {
+	env.Options.JDKCompat = true
+	return New(generation, entries, env)
+}
+
 func mustNew(t testing.TB, mk maker, env keymanager.Env, entries ...keymanager.Entry) *Chooser {
 	t.Helper()
 	c, err := mk(7, entries, env)

@@ -150,14 +150,14 @@ func TestEntriesThatNoHelloCanHaveAreToldOf(t *testing.T) {
 
 func TestOptionsWithoutEffectAreToldOfOnce(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	env := keymanager.Env{Log: zap.New(core), Options: keymanager.Options{DefaultAlias: "a"}}
+	env := keymanager.Env{Log: zap.New(core), Options: keymanager.Options{DefaultAlias: "a", JDKCompat: true}}
 	e := []keymanager.Entry{entry("a", testca.SelfSigned(t, testca.Spec{}))}
 	for _, generation := range []uint64{1, 2} {
 		if _, err := NewUnchecked(generation, e, env); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := lines(logs); len(got) != 1 || got[0].Message != msgInert {
+	if got := lines(logs); len(got) != 2 || got[0].Message != msgInert || got[1].Message != msgInert {
 		t.Errorf("log: %+v", got)
 	}
 }

@@ -39,11 +39,7 @@ type hostNames struct {
 
 func namesOf(leaf *x509.Certificate) hostNames {
 	var n hostNames
-	dns := leaf.DNSNames
-	if len(dns) == 0 {
-		dns = []string{leaf.Subject.CommonName}
-	}
-	for _, name := range dns {
+	for _, name := range dnsNames(leaf) {
 		name = lowerName(name)
 		parent, wild := strings.CutPrefix(name, "*.")
 		switch {
@@ -60,6 +56,14 @@ func namesOf(leaf *x509.Certificate) hostNames {
 		}
 	}
 	return n
+}
+
+// dnsNames returns the host names as the certificate spells them.
+func dnsNames(leaf *x509.Certificate) []string {
+	if len(leaf.DNSNames) == 0 {
+		return []string{leaf.Subject.CommonName}
+	}
+	return leaf.DNSNames
 }
 
 func (n hostNames) match(s serverName) Match {

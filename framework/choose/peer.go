@@ -19,11 +19,18 @@ type peer struct {
 	signable schemeSet  // and that constraints let us sign by
 	issuers  []string   // client role only
 	legacy   bool       // TLS 1.2 in the server role: cipher suites and groups count
+	mode     mode
+	types    keyTypes  // that are asked for; not for ours
+	refused  schemeSet // families that the JDK's TLS layer gave up
 }
 
-func newPeer(h *keymanager.Hello, denied schemeSet) peer {
-	p := peer{Hello: h, offered: setOfAll(h.Schemes)}
-	p.signable = p.offered &^ denied
+func newPeer(h *keymanager.Hello, t *table, m mode) peer {
+	p := peer{Hello: h, offered: setOfAll(h.Schemes) &^ t.unheard, mode: m}
+	p.signable = p.offered &^ t.denied
+	p.legacy = h.Role == keymanager.RoleServer && h.Version < tls.VersionTLS13
+	if m != ours {
+		p.types = keyTypesOf(&p)
+	}
 	if h.Role == keymanager.RoleClient {
 		for _, der := range h.Issuers {
 			p.issuers = append(p.issuers, canonicalName(der))
@@ -31,13 +38,15 @@ func newPeer(h *keymanager.Hello, denied schemeSet) peer {
 		return p
 	}
 	p.name = parseServerName(h.ServerName)
-	p.legacy = h.Version < tls.VersionTLS13
 	return p
 }
 
 // fits returns the rule by which p can't have c, whatever else there is; empty
 // if it can. Constraints on chains are left to the caller.
 func (p *peer) fits(c *candidate) Rule {
+	if p.mode == jdkPKIX {
+		return p.fitsJDK(c)
+	}
 	switch {
 	case c.unusable != nil:
 		return RuleUnusable

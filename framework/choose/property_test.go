@@ -164,7 +164,7 @@ func FuzzIndexAgreesWithLinearChoice(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
-		for i, mk := range []maker{New, NewUnchecked} {
+		for i, mk := range []maker{New, NewUnchecked, newAsJDK} {
 			rng := rand.New(rand.NewPCG(seed, uint64(i)))
 			var now time.Time
 			entries := w.store(rng)

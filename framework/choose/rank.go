@@ -3,7 +3,10 @@
 
 package choose
 
-import "cmp"
+import (
+	"cmp"
+	"strings"
+)
 
 // Class ranks the candidates that a peer can use at all. All but OK are last
 // resorts: they are served where nothing better is there, as the JDK does, so
@@ -44,24 +47,33 @@ type standing struct {
 type offer struct {
 	standing
 	match  Match
-	scheme int // position in the peer's list
+	scheme int // position in the peer's list; where types of keys are asked for, in that of the types
 }
 
 // offer ranks a standing that p.fits.
 func (p *peer) offer(s standing) offer {
 	o := offer{standing: s, match: s.names.match(p.name)}
-	if p.name.asked && o.match == NoMatch && s.class == OK && !s.unchecked {
+	switch {
+	case p.mode == jdkPKIX && p.name.asked && matchesJDK(s.patterns, strings.ToLower(p.ServerName)):
+		o.match = ExactMatch
+	case p.mode == jdkPKIX:
+		o.match = NoMatch
+	}
+	if p.name.asked && o.match == NoMatch && s.class == OK && p.mode != unchecked {
 		o.class = SNIMismatch
 	}
 	o.scheme = p.preferred(p.usable(s.candidate))
-	if s.unchecked {
-		o.scheme = p.preferred(s.key.family)
+	if p.mode != ours {
+		o.scheme = p.types.index(s.candidate)
 	}
 	return o
 }
 
 // compare orders offers, the best first.
-func (o offer) compare(other offer) int {
+func (p *peer) compare(o, other offer) int {
+	if p.mode == jdkPKIX {
+		return p.compareJDK(o, other)
+	}
 	return cmp.Or(
 		cmp.Compare(o.class.rank(), other.class.rank()),
 		cmp.Compare(o.match, other.match),

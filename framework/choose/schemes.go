@@ -49,6 +49,7 @@ const (
 	rsaFamily   = rsaSHA1 | rsaSHA224 | rsaSHA256 | rsaSHA384 | rsaSHA512 | pssSHA256 | pssSHA384 | pssSHA512
 	ecdsaFamily = ecdsaSHA1 | ecdsaSHA224 | ecdsaSHA256 | ecdsaSHA384 | ecdsaSHA512
 	eddsaFamily = ed25519Pure | ed448Pure
+	anyPSS      = pssSHA256 | pssSHA384 | pssSHA512 | pssPSSSHA256 | pssPSSSHA384 | pssPSSSHA512
 )
 
 // setOf returns the set of the one scheme s, empty for one that is not known,

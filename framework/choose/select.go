@@ -24,7 +24,7 @@ func (c *Chooser) Select(h *keymanager.Hello) (*keymanager.Credential, error) {
 	}
 	now := c.now()
 	t := c.table(h.Role, now)
-	p := newPeer(h, t.denied)
+	p := newPeer(h, t, c.mode)
 	best := t.best(&p)
 	c.explain(h, now)
 	if best.candidate == nil {
@@ -68,7 +68,7 @@ func (c *Chooser) vary(h *keymanager.Hello) keymanager.Fields {
 	if h.Version < tls.VersionTLS13 {
 		v |= keymanager.FieldAuth | keymanager.FieldGroups
 	}
-	if !c.unchecked {
+	if c.mode != unchecked {
 		v |= keymanager.FieldServerName
 	}
 	return v

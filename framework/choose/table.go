@@ -26,11 +26,13 @@ import (
 type table struct {
 	from, until time.Time // from <= now < until
 	denied      schemeSet // that no handshake may be signed by
+	unheard     schemeSet // jdkPKIX only: that count as not offered
 
 	all      []standing
 	exact    map[string][]standing
 	wildcard map[string][]standing // by what follows the asterisk's dot
 
+	every    []standing            // jdkPKIX only, instead of the three above
 	aliases  map[string][]standing // by fold; about one for each keystore
 	defaults []standing            // entries of the default alias; server role only
 }
@@ -59,6 +61,7 @@ func (t *table) holds(now time.Time) bool {
 func (c *Chooser) newTable(role keymanager.Role, now time.Time) *table {
 	t := &table{
 		denied:   c.deniedSchemes(role, now),
+		unheard:  c.unheardSchemes(),
 		exact:    map[string][]standing{},
 		wildcard: map[string][]standing{},
 		aliases:  map[string][]standing{},
@@ -82,12 +85,16 @@ func (t *table) add(s standing, role keymanager.Role, defaultAlias string) {
 		}
 		return append(list, s)
 	}
-	t.all = put(t.all)
-	for _, n := range s.names.exact {
-		t.exact[n] = put(t.exact[n])
-	}
-	for _, n := range s.names.parents {
-		t.wildcard[n] = put(t.wildcard[n])
+	if s.mode == jdkPKIX {
+		t.every = append(t.every, s)
+	} else {
+		t.all = put(t.all)
+		for _, n := range s.names.exact {
+			t.exact[n] = put(t.exact[n])
+		}
+		for _, n := range s.names.parents {
+			t.wildcard[n] = put(t.wildcard[n])
+		}
 	}
 	t.aliases[fold(s.Alias)] = append(t.aliases[fold(s.Alias)], s)
 	if role == keymanager.RoleServer && defaultAlias != "" && strings.EqualFold(s.Alias, defaultAlias) {
@@ -97,6 +104,9 @@ func (t *table) add(s standing, role keymanager.Role, defaultAlias string) {
 
 // best returns the offer that p gets; its candidate is nil if there is none.
 func (t *table) best(p *peer) offer {
+	if p.mode == jdkPKIX {
+		return t.bestJDK(p)
+	}
 	if p.Alias != "" {
 		return p.pick(offer{}, t.aliases[fold(p.Alias)])
 	}
@@ -122,7 +132,7 @@ func (p *peer) pick(best offer, list []standing) offer {
 		if p.fits(s.candidate) != "" {
 			continue
 		}
-		if o := p.offer(s); best.candidate == nil || o.compare(best) < 0 {
+		if o := p.offer(s); best.candidate == nil || p.compare(o, best) < 0 {
 			best = o
 		}
 	}
@@ -151,6 +161,13 @@ func (c *Chooser) span(now time.Time) (from, until time.Time) {
 func (c *Chooser) deniedSchemes(role keymanager.Role, now time.Time) schemeSet {
 	return setOfAll(slices.DeleteFunc(handshakeSchemes(), func(s tls.SignatureScheme) bool {
 		return c.constraints.Scheme(s, role, now) == nil
+	}))
+}
+
+// unheardSchemes returns the schemes that the JDK takes for not offered.
+func (c *Chooser) unheardSchemes() schemeSet {
+	return setOfAll(slices.DeleteFunc(append(handshakeSchemes(), tls.PKCS1WithSHA1, tls.ECDSAWithSHA1), func(s tls.SignatureScheme) bool {
+		return c.constraints.offered(s) == nil
 	}))
 }
 

@@ -4,6 +4,7 @@
 package choose
 
 import (
+	"crypto/ecdsa"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/asn1"
@@ -17,11 +18,18 @@ import (
 // in role. A certificate without an extension is not limited by it. The JDK
 // also wants keyAgreement of an EC server certificate, which none of the
 // public CAs sets: here digitalSignature suffices.
-func checkUsage(leaf *x509.Certificate, role keymanager.Role) error {
+func checkUsage(leaf *x509.Certificate, role keymanager.Role, m mode) error {
 	if err := checkExtendedKeyUsage(leaf, role); err != nil {
 		return err
 	}
-	return checkKeyUsage(leaf, role)
+	if err := checkKeyUsage(leaf, role); err != nil {
+		return err
+	}
+	_, isEC := leaf.PublicKey.(*ecdsa.PublicKey)
+	if m == jdkPKIX && isEC && role == keymanager.RoleServer && hasKeyUsage(leaf) && leaf.KeyUsage&x509.KeyUsageKeyAgreement == 0 {
+		return errors.New("key usage lacks keyAgreement, which the JDK wants of an EC key")
+	}
+	return nil
 }
 
 func checkExtendedKeyUsage(leaf *x509.Certificate, role keymanager.Role) error {

@@ -64,7 +64,11 @@ func (c *Chooser) Verdicts(h *keymanager.Hello) []Verdict {
 }
 
 func (c *Chooser) verdicts(h *keymanager.Hello, now time.Time) []Verdict {
-	p := newPeer(h, c.deniedSchemes(h.Role, now))
+	t := c.table(h.Role, now)
+	p := newPeer(h, t, c.mode)
+	if c.mode == jdkPKIX {
+		p.refuse(t.demanded(&p))
+	}
 	var in []judged
 	var out []Verdict
 	for _, cand := range c.candidates {
@@ -74,8 +78,11 @@ func (c *Chooser) verdicts(h *keymanager.Hello, now time.Time) []Verdict {
 			in = append(in, j)
 		}
 	}
-	slices.SortStableFunc(in, func(a, b judged) int { return a.compare(b.offer) })
+	slices.SortStableFunc(in, func(a, b judged) int { return p.compare(a.offer, b.offer) })
 	byDefault := c.preferDefault(&p, in)
+	if len(in) > 0 && p.usable(in[0].candidate) == 0 {
+		p.cannotSign(in)
+	}
 	verdicts := make([]Verdict, 0, len(c.candidates))
 	for i, j := range in {
 		if i > 0 && j.verdict.Rule == "" {
@@ -170,6 +177,8 @@ func (j judged) after(winner judged, byDefault bool) (Rule, string) {
 		return RuleDefault, fmt.Sprintf("the default alias %q serves hellos without a known name", winner.Alias)
 	case j.match != winner.match:
 		return RuleName, fmt.Sprintf("a match that is %s comes before one that is %s", winner.match, j.match)
+	case j.scheme != winner.scheme && j.mode != ours:
+		return RuleOrder, fmt.Sprintf("keys like that of %q are asked for first", winner.Alias)
 	case j.scheme != winner.scheme:
 		return RuleOrder, fmt.Sprintf("the peer prefers %v", winner.verdict.Scheme)
 	}
