@@ -53,6 +53,8 @@ type daemon struct {
 	log    *buffer
 	stdout *buffer
 	exited chan error
+	tmp    string // its TMPDIR
+	ended  bool
 }
 
 // buffer is a bytes.Buffer for one writer and any number of readers.
@@ -85,9 +87,10 @@ func start(t *testing.T, args ...string) *daemon { return startWith(t, options{a
 
 func startWith(t *testing.T, o options) *daemon {
 	t.Helper()
-	d := &daemon{t: t, addr: freeAddr(t), log: &buffer{}, stdout: &buffer{}, exited: make(chan error, 1)}
+	d := &daemon{t: t, addr: freeAddr(t), log: &buffer{}, stdout: &buffer{}, exited: make(chan error, 1), tmp: t.TempDir()}
 	d.cmd = exec.Command(bin("tlsd"), append([]string{"--listen", d.addr, "--log-format", "json"}, o.args...)...)
-	d.cmd.Env = append(append(os.Environ(), "TMPDIR="+t.TempDir(), "XDG_RUNTIME_DIR="), o.env...)
+	d.cmd.Env = append(append(os.Environ(), "TMPDIR="+d.tmp, "XDG_RUNTIME_DIR=", "RUNTIME_DIRECTORY="), o.env...)
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	d.cmd.Stdout, d.cmd.Stderr = d.stdout, d.log
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -115,31 +118,42 @@ func (d *daemon) awaitListening() {
 	d.t.Fatalf("tlsd does not listen\n%s", d.log)
 }
 
-// stop ends tlsd as an init system does and fails the test if it doesn't end
-// well, or leaves a child.
-func (d *daemon) stop() {
+// stop ends tlsd as an init system does.
+func (d *daemon) stop() { d.end(d.cmd.Process.Pid, syscall.SIGTERM) }
+
+// end sends a signal to tlsd, or to its group where pid is negative, and fails
+// the test if tlsd has ended before, doesn't end well, or leaves a child or a
+// file.
+func (d *daemon) end(pid int, sig syscall.Signal) {
+	if d.ended {
+		return
+	}
+	d.ended = true
 	select {
 	case err := <-d.exited:
-		d.exited <- err
+		d.t.Errorf("tlsd ended by itself: %v\n%s", err, d.log)
 		return
 	default:
 	}
 	children := childrenOf(d.cmd.Process.Pid)
-	d.cmd.Process.Signal(syscall.SIGTERM)
+	syscall.Kill(pid, sig)
 	select {
 	case err := <-d.exited:
-		d.exited <- err
 		if err != nil {
 			d.t.Errorf("tlsd ended with %v\n%s", err, d.log)
 		}
 	case <-time.After(20 * time.Second):
 		d.cmd.Process.Kill()
-		d.t.Errorf("tlsd does not end on SIGTERM\n%s", d.log)
+		d.t.Errorf("tlsd does not end on %v\n%s", sig, d.log)
 	}
 	for _, pid := range children {
 		if syscall.Kill(pid, 0) == nil {
 			d.t.Errorf("process %d outlives tlsd", pid)
 		}
+	}
+	left, err := os.ReadDir(d.tmp)
+	if err != nil || len(left) > 0 {
+		d.t.Errorf("left in TMPDIR: %v, %v", left, err)
 	}
 }
 
