@@ -93,6 +93,8 @@ func TestForgedFieldsNeverArrive(t *testing.T) {
 		"ssl_cipher_usekeysize", "X-SSL-Client-CN", "x_ssl_client_dn", "X-Client-Cert", "CERT_CHAIN_0",
 		"X-Forwarded-Client-Cert", "X-Forwarded-Tls-Client-Cert", "X-Forwarded-User", "x_forwarded_proto",
 		"X-Forwarded-For", "X-Forwarded-Proto", "Forwarded", "my_subject", "MY-SUBJECT",
+		"Client.Cert", "ssl~client|cert", "X.Forwarded.For", "My+Subject",
+		"Transfer_Encoding", "content_length", "Content.Length",
 	}
 	for _, version := range []string{"--http1.1", "--http2"} {
 		args := []string{version, "-H", "Kept: kept"}

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// pattern matches names of header fields without regard to case, and takes "_"
-// for "-": CGI, WSGI and many a framework see no difference.
+// pattern matches names of header fields without regard to case, and takes what
+// is neither letter nor digit for "-": CGI, WSGI and many a framework see no
+// difference from "_", and some servers turn every such character into one.
 type pattern struct {
 	text   string // lower case, with "-"
 	prefix bool
@@ -37,15 +38,23 @@ func forwardedPatterns() []pattern {
 	return []pattern{{text: "forwarded"}, {text: "x-forwarded-", prefix: true}}
 }
 
+// framingPatterns returns the names that say where a request ends. What stands
+// under the names themselves, net/http has taken; in another spelling they mean
+// nothing here and may mean something behind.
+func framingPatterns() []pattern {
+	return []pattern{{text: "content-length"}, {text: "transfer-encoding"}}
+}
+
 // strip removes reserved fields from h. What tells of the request's origin
 // stays where trusted says so, if it is spelled as it should be.
 func (c clientFields) strip(h http.Header, trusted bool) {
-	origin := forwardedPatterns()
+	origin, framing := forwardedPatterns(), framingPatterns()
 	for name := range h {
+		plain := strings.EqualFold(name, normal(name))
 		switch {
-		case matchAny(c.reserved, name):
-			delete(h, name)
-		case matchAny(origin, name) && !(trusted && !strings.Contains(name, "_")):
+		case matchAny(c.reserved, name),
+			matchAny(origin, name) && !(trusted && plain),
+			matchAny(framing, name) && !plain:
 			delete(h, name)
 		}
 	}
@@ -83,10 +92,10 @@ func normal(name string) string {
 
 func fold(c byte) byte {
 	switch {
-	case c == '_':
-		return '-'
+	case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+		return c
 	case 'A' <= c && c <= 'Z':
 		return c + 'a' - 'A'
 	}
-	return c
+	return '-'
 }
