@@ -16,6 +16,7 @@
 package choose
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,18 +33,21 @@ import (
 
 // Chooser chooses among the entries of one view. It is safe for concurrent
 // use, never changes, and remembers verdicts as long as the clock lets them
-// hold.
+// hold. Once a day it repeats its warnings, when a hello comes.
 type Chooser struct {
-	generation   uint64
-	candidates   []*candidate // by builder, then as given
-	constraints  *Constraints
-	mode         mode
-	defaultAlias string
-	now          func() time.Time
-	log          *zap.Logger
+	generation    uint64
+	candidates    []*candidate // by builder, then as given
+	constraints   *Constraints
+	mode          mode
+	defaultAlias  string
+	expiryWarning time.Duration
+	intermediates map[string]bool // subjects of those that some chain has
+	now           func() time.Time
+	log           *zap.Logger
 
-	instants []time.Time // at which a verdict may change, ascending
-	building sync.Mutex  // held while a table is made
+	instants []time.Time  // at which a verdict may change, ascending
+	reminder atomic.Int64 // when to warn again, Unix nanoseconds
+	building sync.Mutex   // held while a table is made
 	tables   [2]atomic.Pointer[table]
 }
 
@@ -77,7 +81,7 @@ func New(generation uint64, entries []keymanager.Entry, env keymanager.Env) (*Ch
 	if err := c.demand("default alias", c.defaultAlias); err != nil {
 		return nil, err
 	}
-	c.warnExcluded()
+	c.remind(c.now())
 	return c, nil
 }
 
@@ -86,13 +90,14 @@ func New(generation uint64, entries []keymanager.Entry, env keymanager.Env) (*Ch
 // the first entry that the peer can verify signatures of. Of certificates only
 // the issuers count, and only where a server names those that it accepts.
 //
-// Of env it obeys Options.Aliases and what Options.Constraints say of handshake
+// Of env it obeys Options.Aliases, ExpiryWarning and what Options.Constraints say of handshake
 // signatures and curves, Log and Now.
 func NewUnchecked(generation uint64, entries []keymanager.Entry, env keymanager.Env) (*Chooser, error) {
 	c, err := newChooser(generation, entries, env, unchecked)
 	if err != nil {
 		return nil, err
 	}
+	c.remind(c.now())
 	if !firstView(generation, env) {
 		return c, nil
 	}
@@ -113,8 +118,10 @@ func newChooser(generation uint64, entries []keymanager.Entry, env keymanager.En
 	c := &Chooser{
 		generation: generation, constraints: constraints, mode: m,
 		now: env.Time, log: env.Logger(),
+		expiryWarning: cmp.Or(env.Options.ExpiryWarning, defaultExpiryWarning),
 	}
 	c.inspect(entries)
+	c.intermediates = intermediatesOf(c.candidates)
 	if firstView(generation, env) {
 		for _, w := range constraints.Warnings() {
 			c.log.Warn(msgInert, zap.String(logging.FieldReason, w))

@@ -37,8 +37,8 @@ func TestChoice(t *testing.T) {
 	}
 	named := func(names ...string) testca.Spec { return testca.Spec{DNS: names} }
 	of := func(k testca.KeyType, names ...string) testca.Spec { return testca.Spec{Key: k, DNS: names} }
-	expired := func(s testca.Spec) testca.Spec { s.NotBefore, s.NotAfter = day(-9), day(-1); return s }
-	future := func(s testca.Spec) testca.Spec { s.NotBefore, s.NotAfter = day(1), day(9); return s }
+	expired := func(s testca.Spec) testca.Spec { s.NotBefore, s.NotAfter = days(-9), days(-1); return s }
+	future := func(s testca.Spec) testca.Spec { s.NotBefore, s.NotAfter = days(1), days(9); return s }
 	eku := func(s testca.Spec, u ...x509.ExtKeyUsage) testca.Spec { s.EKU = u; return s }
 	ku := func(s testca.Spec, u x509.KeyUsage) testca.Spec { s.KeyUsage = u; return s }
 
@@ -152,7 +152,7 @@ func TestDefaultAlias(t *testing.T) {
 	ca := testca.NewRoot(t, testca.Spec{Name: "ca"})
 	a := entry("a", ca.Issue(t, testca.Spec{DNS: []string{"a.test"}}))
 	b := entry("b", ca.Issue(t, testca.Spec{DNS: []string{"b.test"}}))
-	old := entry("old", ca.Issue(t, testca.Spec{DNS: []string{"old.test"}, NotBefore: day(-9), NotAfter: day(-1)}))
+	old := entry("old", ca.Issue(t, testca.Spec{DNS: []string{"old.test"}, NotBefore: days(-9), NotAfter: days(-1)}))
 	ed := entry("ed", ca.Issue(t, testca.Spec{DNS: []string{"ed.test"}, Key: testca.Ed25519}))
 	tests := []struct {
 		name, defaultAlias string

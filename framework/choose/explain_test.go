@@ -17,7 +17,7 @@ func TestExplainSpeaksAsTheLogDoes(t *testing.T) {
 	ca := testca.NewRoot(t, testca.Spec{Name: "ca"})
 	entries := []keymanager.Entry{
 		{Alias: "broken", Kind: keymanager.KindKey, Reason: "wrong password"},
-		entry("old", ca.Issue(t, testca.Spec{DNS: []string{"w.test"}, NotBefore: day(-9), NotAfter: day(-1)})),
+		entry("old", ca.Issue(t, testca.Spec{DNS: []string{"w.test"}, NotBefore: days(-9), NotAfter: days(-1)})),
 		entry("wild", ca.Issue(t, testca.Spec{DNS: []string{"*.test"}})),
 	}
 	p256 := tls.ECDSAWithP256AndSHA256

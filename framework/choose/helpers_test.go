@@ -92,4 +92,4 @@ func pick(t testing.TB, c *Chooser, h *keymanager.Hello) string {
 	return cred.Alias
 }
 
-func day(n int) time.Time { return time.Now().Add(time.Duration(n) * 24 * time.Hour) }
+func days(n int) time.Time { return time.Now().Add(time.Duration(n) * 24 * time.Hour) }

@@ -66,7 +66,7 @@ func (w *ruleWorld) usage(alias string, key testca.KeyType, u x509.KeyUsage, eku
 }
 
 func (w *ruleWorld) expired(alias string, key testca.KeyType, names ...string) keymanager.Entry {
-	return w.under(w.ec, alias, testca.Spec{Key: key, DNS: names, KeyUsage: ds | ka, NoEKU: true, NotBefore: day(-9), NotAfter: day(-1)})
+	return w.under(w.ec, alias, testca.Spec{Key: key, DNS: names, KeyUsage: ds | ka, NoEKU: true, NotBefore: days(-9), NotAfter: days(-1)})
 }
 
 // TestRulesOfTheJDK re-expresses what concerns choosing in the JDK's own tests
@@ -129,7 +129,7 @@ func (w *ruleWorld) rankingRules() []jdkRule {
 	at := "X509KeyManagerImpl.chooseAlias"
 	a, b := w.by("a", testca.P256, "a.test"), w.by("b", testca.P256, "b.test")
 	publicA, publicB := w.under(w.ec, "a", testca.Spec{DNS: []string{"a.test"}}), w.under(w.ec, "b", testca.Spec{DNS: []string{"b.test"}})
-	future := w.under(w.ec, "future", testca.Spec{DNS: []string{"a.test"}, KeyUsage: ds | ka, NotBefore: day(1), NotAfter: day(9)})
+	future := w.under(w.ec, "future", testca.Spec{DNS: []string{"a.test"}, KeyUsage: ds | ka, NotBefore: days(1), NotAfter: days(9)})
 	return []jdkRule{
 		{"name", "SSLSocketSNISensitive", entries{a, b}, modern("b.test"), "a", "b", "b"},
 		{"no_name", at, entries{a, b}, modern(""), "a", "a", "a"},

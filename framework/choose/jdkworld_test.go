@@ -74,9 +74,9 @@ func (w *jdkWorld) leaf(t *testing.T) testca.StoreEntry {
 	}
 	switch w.rng.IntN(6) {
 	case 0:
-		s.NotBefore, s.NotAfter = day(-20), day(-10)
+		s.NotBefore, s.NotAfter = days(-20), days(-10)
 	case 1:
-		s.NotBefore, s.NotAfter = day(10), day(20)
+		s.NotBefore, s.NotAfter = days(10), days(20)
 	}
 	if w.rng.IntN(12) == 0 {
 		return testca.StoreEntry{Cert: testca.SelfSigned(t, s)}

@@ -62,8 +62,8 @@ func helloFields(h *keymanager.Hello) []zap.Field {
 	}
 }
 
-// warnLastResort tells once for each entry and class that something is served
-// which peers should refuse. That a name is not carried is no news: strangers
+// warnLastResort tells once a day for each entry and class that something is
+// served which peers should refuse. That a name is not carried is no news: strangers
 // ask for any.
 func (c *Chooser) warnLastResort(p *peer, o offer) {
 	if o.class.rank() < Expired || o.warned[o.class].Swap(true) {
@@ -85,36 +85,4 @@ func (c *Chooser) logUnusable(cand *candidate) {
 	}
 	e := logging.KeyEvent{Builder: cand.Builder, Alias: cand.Alias, Generation: c.generation, Reason: cand.unusable.Error()}
 	logging.LogKey(c.log, zapcore.ErrorLevel, logging.MsgNotUsable, e)
-}
-
-// warnExcluded tells of entries that constraints keep from every hello, or
-// that no hello's schemes can cover.
-func (c *Chooser) warnExcluded() {
-	now := c.now()
-	for _, cand := range c.candidates {
-		if reason := c.excluded(cand, now); reason != "" {
-			e := logging.KeyEvent{Builder: cand.Builder, Alias: cand.Alias, Generation: c.generation, Reason: reason}
-			logging.LogKey(c.log, zapcore.WarnLevel, logging.MsgNotUsable, e)
-		}
-	}
-}
-
-func (c *Chooser) excluded(cand *candidate, now time.Time) string {
-	if cand.unusable != nil {
-		return ""
-	}
-	for _, s := range cand.chain.signatures {
-		if s.schemes == 0 {
-			return fmt.Sprintf("never served: no TLS signature scheme covers %s, by which the chain is signed", s.name)
-		}
-	}
-	var reason string
-	for _, role := range roles() {
-		err := c.denies(cand, role, now)
-		if err == nil {
-			return ""
-		}
-		reason = "never served: " + err.Error()
-	}
-	return reason
 }

@@ -41,7 +41,7 @@ func lines(logs *observer.ObservedLogs) (out []line) {
 func TestDebugExplainsOneHandshakeCompletely(t *testing.T) {
 	ca := testca.NewRoot(t, testca.Spec{Name: "ca"})
 	rsaCA := testca.NewRoot(t, testca.Spec{Name: "rsa", Key: testca.RSA2048})
-	old := ca.Issue(t, testca.Spec{DNS: []string{"w.test"}, NotBefore: day(-9), NotAfter: day(-1)})
+	old := ca.Issue(t, testca.Spec{DNS: []string{"w.test"}, NotBefore: days(-9), NotAfter: days(-1)})
 	core, logs := observer.New(zapcore.DebugLevel)
 	c := mustNew(t, New, keymanager.Env{Log: zap.New(core)},
 		entry("other", ca.Issue(t, testca.Spec{DNS: []string{"o.test"}})),
@@ -52,6 +52,7 @@ func TestDebugExplainsOneHandshakeCompletely(t *testing.T) {
 		entry("second", ca.Issue(t, testca.Spec{DNS: []string{"w.test"}})),
 		entry("third", ca.Issue(t, testca.Spec{DNS: []string{"w.test"}})),
 	)
+	logs.TakeAll()
 	h := modern("w.test")
 	h.ConnID, h.Peer, h.Listener = "c1", "192.0.2.1:7", "0.0.0.0:443"
 	if _, err := c.Select(h); err != nil {
@@ -100,8 +101,9 @@ func TestNoCredentialIsLogged(t *testing.T) {
 
 func TestLastResortIsWarnedOfOnceForEachEntryAndClass(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	old := testca.SelfSigned(t, testca.Spec{DNS: []string{"w.test"}, NotBefore: day(-9), NotAfter: day(-1)})
+	old := testca.SelfSigned(t, testca.Spec{DNS: []string{"w.test"}, NotBefore: days(-9), NotAfter: days(-1)})
 	c := mustNew(t, New, keymanager.Env{Log: zap.New(core)}, entry("old", old))
+	logs.TakeAll()
 	for range 3 {
 		pick(t, c, modern("w.test"))
 		pick(t, c, client())

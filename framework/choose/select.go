@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
 )
@@ -17,12 +18,13 @@ import (
 // logged.
 //
 // A last resort that is served (expired, not yet valid, wrong usage) is a
-// warning, once for each entry and class.
+// warning, once a day for each entry and class.
 func (c *Chooser) Select(h *keymanager.Hello) (*keymanager.Credential, error) {
 	if h.Role != keymanager.RoleServer && h.Role != keymanager.RoleClient {
 		return nil, fmt.Errorf("select: hello of role %q", h.Role)
 	}
 	now := c.now()
+	c.remind(now)
 	t := c.table(h.Role, now)
 	p := newPeer(h, t, c.mode)
 	best := t.best(&p)
@@ -43,8 +45,17 @@ func (c *Chooser) credential(h *keymanager.Hello, o offer, t *table) *keymanager
 		Leaf:       o.leaf,
 		Key:        o.Key,
 		Schemes:    o.schemes(t.denied),
-		Reuse:      keymanager.Reuse{Vary: c.vary(h), From: t.from, Until: t.until},
+		Reuse:      keymanager.Reuse{Vary: c.vary(h), From: t.from, Until: c.beforeReminder(t.until)},
 	}
+}
+
+// beforeReminder returns until, or the time of the next warnings if that is
+// earlier: answers that nobody asks for anew would keep them away.
+func (c *Chooser) beforeReminder(until time.Time) time.Time {
+	if next := time.Unix(0, c.reminder.Load()); next.Before(until) {
+		return next
+	}
+	return until
 }
 
 // schemes returns what the key may sign by; nil: all that its type allows.
