@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Source is one keystore builder: where a keystore lies and how it is opened.
@@ -121,15 +123,29 @@ func readPasswordFile(path string) ([]byte, error) {
 }
 
 // readAtMost returns the first limit bytes of a file. Its errors don't name the
-// path, which the caller does.
+// path, which the caller does. A pipe that has a name would keep each reading
+// waiting for somebody to write, and so a reload for ever.
 func readAtMost(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, pathCause(err)
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, pathCause(err)
+	}
+	if info.Mode()&os.ModeNamedPipe != 0 && !isDescriptor(path) {
+		return nil, errors.New("is a named pipe, which can't be read again on reload: copy it to a file, or pass it as /dev/stdin")
+	}
 	b, err := io.ReadAll(io.LimitReader(f, limit))
 	return b, pathCause(err)
+}
+
+// isDescriptor reports whether path names an open file of this process.
+func isDescriptor(path string) bool {
+	path = filepath.Clean(path)
+	return path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
 }
 
 // pathCause drops operation and path of an *os.PathError.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,6 +98,34 @@ func TestPasswordFileErrors(t *testing.T) {
 				t.Errorf("error %v, want %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// A reload must not wait for somebody to write into a pipe; but what a shell
+// passes as a descriptor is read.
+func TestPasswordFromPipe(t *testing.T) {
+	named := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(named, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := PasswordRef{File: named}.Read()
+	want := fmt.Sprintf("read password file %q: is a named pipe, which can't be read again on reload: copy it to a file, or pass it as /dev/stdin", named)
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	go func() {
+		_, _ = w.WriteString("changeit")
+		w.Close()
+	}()
+	got, err := PasswordRef{File: fmt.Sprintf("/dev/fd/%d", r.Fd())}.Read()
+	if err != nil || len(got) != 1 || string(got[0]) != "changeit" {
+		t.Errorf("descriptor: %d spellings, %v", len(got), err)
 	}
 }
 
