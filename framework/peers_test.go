@@ -89,8 +89,18 @@ func TestOpenSSLResumes(t *testing.T) {
 	}
 }
 
-// asking runs openssl with an HTTP request to send.
+// asking runs openssl, which is to succeed, with an HTTP request to send.
 func asking(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := tell(t, args...)
+	if err != nil {
+		t.Errorf("openssl: %v\n%s", err, out)
+	}
+	return out
+}
+
+// tell runs openssl with an HTTP request to send and returns all that it prints.
+func tell(t testing.TB, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -98,10 +108,8 @@ func asking(t testing.TB, args ...string) string {
 	cmd.Stdin = strings.NewReader("GET / HTTP/1.0\r\nHost: a.test\r\n\r\n")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
-		t.Errorf("openssl: %v\n%s", err, out.String())
-	}
-	return out.String()
+	err := cmd.Run()
+	return out.String(), err
 }
 
 // TestOpenSSLSeesRightAlert: what a peer that can't be served is told.

@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/internal/testca"
+)
+
+// trusting is a fake whose trust stores hold one certificate each.
+type trusting struct {
+	*fake
+	by map[string]*testca.Cert // path: certificate
+}
+
+func (m *trusting) Trust(_ context.Context, path, _ string, _ keymanager.PasswordRef) ([][]byte, []string, error) {
+	return [][]byte{m.by[path].DER}, nil, nil
+}
+
+// serveTrusting runs a Server over a fake whose trust stores are those of by.
+func serveTrusting(t testing.TB, cfg Config, by map[string]*testca.Cert) *running {
+	t.Helper()
+	f, root := fakeOf(t, testca.P256)
+	m := &trusting{fake: f, by: by}
+	k := newKeys(m, "fake", 0, cfg.logger())
+	s := serveKeys(t, cfg, k)
+	s.fake, s.root = f, root
+	return s
+}
+
+// visit connects to addr, reads a byte and says whether the session was resumed,
+// or the error.
+func visit(t testing.TB, addr string, cfg *tls.Config) (string, error) {
+	t.Helper()
+	c, err := tls.Dial("tcp", addr, cfg)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	_, _ = io.WriteString(c, "x")
+	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+		return "", err
+	}
+	if c.ConnectionState().DidResume {
+		return "resumed", nil
+	}
+	return "full", nil
+}
+
+// clientCAs are two CAs, their trust stores, and a client of the first.
+type clientCAs struct {
+	by     map[string]*testca.Cert
+	client tls.Certificate
+}
+
+func newClientCAs(t testing.TB) clientCAs {
+	t.Helper()
+	a, b := testca.NewRoot(t, testca.Spec{Name: "A"}), testca.NewRoot(t, testca.Spec{Name: "B"})
+	mine := a.Issue(t, testca.Spec{Name: "client", EKU: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return clientCAs{
+		by:     map[string]*testca.Cert{"a.pem": a, "b.pem": b},
+		client: tls.Certificate{Certificate: mine.Chain(), PrivateKey: mine.Key},
+	}
+}
+
+// rulesOfClients are the sites of the tests of tickets.
+func rulesOfClients(backend string) []Listener {
+	return []Listener{
+		{Backend: backend, ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "a.pem"}},
+		{Backend: backend, ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "b.pem"}},
+		{Backend: backend},
+		{Backend: backend, ClientAuth: ClientAuthOptional, ClientCA: TrustStore{Path: "a.pem"}},
+		{Backend: backend, ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "a.pem"}},
+	}
+}
+
+// TestTicketKeepsToItsRules: listeners that share their ticket keys, as those of
+// a fleet do. Which of them resumes what another issued?
+func TestTicketKeepsToItsRules(t *testing.T) {
+	const requireA, requireB, none, optionalA, alsoA = 0, 1, 2, 3, 4
+	cas := newClientCAs(t)
+	s := serveTrusting(t, Config{Listeners: rulesOfClients(echo(t))}, cas.by)
+	for _, l := range s.listeners {
+		l.tickets.SetSessionTicketKeys([][32]byte{{1}})
+	}
+	for _, tt := range []struct {
+		name     string
+		from, to int
+		want     string // how the second connection begins, or its alert
+	}{
+		{"same", requireA, requireA, "resumed"},
+		{"same-rules", requireA, alsoA, "resumed"},
+		{"without-certificate", none, none, "resumed"},
+		{"other-ca", requireA, requireB, "certificate required"},
+		{"none-to-required", none, requireA, "full"},
+		{"none-to-other-ca", none, requireB, "certificate required"},
+		{"required-to-none", requireA, none, "full"},
+		{"optional-to-required", optionalA, requireA, "full"},
+		{"required-to-optional", requireA, optionalA, "full"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			eachVersion(t, s.root, func(t *testing.T, version uint16, client *tls.Config) {
+				client.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+				client.GetClientCertificate = func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+					if info.SupportsCertificate(&cas.client) != nil {
+						return new(tls.Certificate), nil
+					}
+					return &cas.client, nil
+				}
+				if got, err := visit(t, s.Addrs()[tt.from].String(), client); got != "full" {
+					t.Fatalf("first connection: %q, %v", got, err)
+				}
+				got, err := visit(t, s.Addrs()[tt.to].String(), client)
+				if err != nil {
+					got = strings.TrimPrefix(err.Error(), "remote error: tls: ")
+				}
+				want := tt.want
+				if want == "certificate required" && version == tls.VersionTLS12 {
+					want = "handshake failure"
+				}
+				if got != want && !(version == tls.VersionTLS12 && got == "bad certificate") {
+					t.Errorf("%q, want %q", got, want)
+				}
+			})
+		})
+	}
+}
+
+// TestTicketKeepsToItsHost: two names of one listener, and openssl with a ticket
+// of one at the other. Server names that share one host do not share tickets
+// either.
+func TestTicketKeepsToItsHost(t *testing.T) {
+	cas := newClientCAs(t)
+	s := serveTrusting(t, Config{Listeners: []Listener{{Hosts: []Host{
+		{Names: []string{"a.test", "a2.test"}, ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "a.pem"}},
+		{Names: []string{"b.test"}, ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "b.pem"}},
+	}}}}, cas.by)
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "c.crt"), filepath.Join(dir, "c.key")
+	testca.WritePEM(t, cert, key, cas.by["a.pem"].Issue(t, testca.Spec{Name: "client", NoEKU: true}))
+	for _, v := range []string{"-tls1_2", "-tls1_3"} {
+		for _, tt := range []struct {
+			from, to string
+			client   bool // the second connection has a certificate
+			want     string
+		}{
+			{"a.test", "a.test", true, "Reused, "},
+			{"a.test", "a.test", false, "Reused, "},
+			{"a.test", "a2.test", true, "New, "},
+			{"a.test", "a2.test", false, "SSL alert number"},
+			{"a.test", "b.test", true, "SSL alert number"},
+			{"a.test", "b.test", false, "SSL alert number"},
+			{"a.test", "c.test", true, "New, "},
+			{"c.test", "c.test", false, "Reused, "},
+			{"c.test", "a.test", false, "SSL alert number"},
+			{"c.test", "a.test", true, "New, "},
+		} {
+			t.Run(fmt.Sprintf("%s/%s-to-%s-%v", strings.TrimPrefix(v, "-"), tt.from, tt.to, tt.client), func(t *testing.T) {
+				session := filepath.Join(t.TempDir(), "session")
+				with := []string{"-cert", cert, "-key", key}
+				args := func(name string, more ...string) []string {
+					return append([]string{"s_client", v, "-connect", s.addr(), "-servername", name, "-ign_eof"}, more...)
+				}
+				if out, _ := tell(t, args(tt.from, append(with, "-sess_out", session)...)...); !strings.Contains(out, "New, ") {
+					t.Fatalf("first connection:\n%s", out)
+				}
+				second := []string{"-sess_in", session}
+				if tt.client {
+					second = append(second, with...)
+				}
+				if out, _ := tell(t, args(tt.to, second...)...); !strings.Contains(out, tt.want) {
+					t.Errorf("no %q:\n%s", tt.want, out)
+				}
+			})
+		}
+	}
+}
+
+// TestNewTrustEndsSessions: a reload with other client CAs, and one with the
+// same, under both versions.
+func TestNewTrustEndsSessions(t *testing.T) {
+	cas := newClientCAs(t)
+	s := serveTrusting(t, Config{Listeners: rulesOfClients(echo(t))[3:4]}, cas.by)
+	eachVersion(t, s.root, func(t *testing.T, version uint16, client *tls.Config) {
+		client.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+		for i, want := range []string{"full", "resumed", "full", "resumed"} {
+			if i == 2 {
+				cas.by["a.pem"], cas.by["b.pem"] = cas.by["b.pem"], cas.by["a.pem"]
+			}
+			if err := s.Reload(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := visit(t, s.addr(), client); got != want {
+				t.Errorf("connection %d: %q, %v, want %q", i, got, err, want)
+			}
+		}
+	})
+}
