@@ -11,7 +11,8 @@
 //
 // It writes to one place, stderr unless told otherwise. Files, rotation and
 // sampling are left to whatever reads that: a log of key use with lines missing
-// would not be one.
+// would not be one. Only where nobody reads for a second are lines left out, and
+// the log says how many: a reader that stands still must not stop handshakes.
 package logging
 
 import (
@@ -64,7 +65,7 @@ func New(c Config) (*Logger, error) {
 	if err := ls.set(c.Levels); err != nil {
 		return nil, err
 	}
-	all := zapcore.NewCore(enc, zapcore.Lock(out), zapcore.DebugLevel) // core decides
+	all := zapcore.NewCore(enc, zapcore.Lock(&patient{out: out, enc: enc}), zapcore.DebugLevel) // core decides
 	return &Logger{zap: zap.New(&core{Core: all, levels: ls}), levels: ls}, nil
 }
 
