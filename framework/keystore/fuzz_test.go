@@ -215,7 +215,7 @@ func protectJCEKS(f *testing.F, der []byte) []byte {
 }
 
 // sealedInfo returns an EncryptedPrivateKeyInfo.
-func sealedInfo(f *testing.F, oid asn1.ObjectIdentifier, params any, ciphertext []byte) []byte {
+func sealedInfo(f testing.TB, oid asn1.ObjectIdentifier, params any, ciphertext []byte) []byte {
 	info := struct {
 		Algorithm  pkix.AlgorithmIdentifier
 		Ciphertext []byte
