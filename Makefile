@@ -4,6 +4,8 @@ GO      ?= go
 TIERS   := sunx509 pkix pkixcached
 TOOLS   := $(CURDIR)/.tools
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# Without git, or in somebody else's checkout, go build can't stamp a version.
+STAMP   := -buildvcs=$(shell git rev-parse HEAD >/dev/null 2>&1 && echo auto || echo false)
 
 # For instance: make test GOTESTFLAGS='-v -run Reload'
 GOTESTFLAGS ?=
@@ -16,17 +18,17 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 build: ## build tlsd and the tiers as separate executables into bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/tlsd $(TIERS:%=./plugins/%/cmd/tlsd-keymanager-%)
+	CGO_ENABLED=0 $(GO) build -trimpath $(STAMP) -o bin/ ./cmd/tlsd $(foreach t,$(TIERS),./plugins/$t/cmd/tlsd-keymanager-$t)
 
 test: deps ## run all tests, after installing what they need (Debian)
-	$(GO) test $(GOTESTFLAGS) ./...
-	cd examples && $(GO) test $(GOTESTFLAGS) ./...
+	CGO_ENABLED=0 $(GO) test $(GOTESTFLAGS) ./...
+	cd examples && CGO_ENABLED=0 $(GO) test $(GOTESTFLAGS) ./...
 
 deps: ## install what the tests need (Debian), or say what is missing
 	@.ci/deps
 
-race: deps ## run the tests of all but internal/ under the race detector
-	$(GO) test -race $(GOTESTFLAGS) $$($(GO) list ./... | grep -v /internal/)
+race: deps ## run the tests of all but internal/ under the race detector (needs gcc)
+	CGO_ENABLED=1 $(GO) test -race $(GOTESTFLAGS) $$($(GO) list ./... | grep -v /internal/)
 
 lint: $(TOOLS)/stamp ## gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo 'run: gofmt -w .'; exit 1; }
@@ -44,7 +46,7 @@ fuzz-short: ## run each fuzz target for five seconds
 	@.ci/fuzz 5s
 
 examples: ## build and test the example plugins, a module of their own
-	cd examples && $(GO) build ./... && $(GO) test $(GOTESTFLAGS) ./...
+	cd examples && CGO_ENABLED=0 $(GO) build ./... && CGO_ENABLED=0 $(GO) test $(GOTESTFLAGS) ./...
 
 generate: $(TOOLS)/stamp ## generate code from the .proto file (needs protoc)
 	PATH="$(TOOLS):$$PATH" $(GO) generate ./...
