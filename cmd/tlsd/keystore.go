@@ -16,7 +16,6 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/tlsd/tlsd/framework/config"
@@ -43,22 +42,23 @@ func newKeystore() *cobra.Command {
 // storeFlags say how a keystore is opened.
 type storeFlags struct{ typ, password, keyPassword string }
 
-func (f *storeFlags) register(fs *pflag.FlagSet) {
+func (f *storeFlags) register(cmd *cobra.Command) {
+	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&f.typ, "keystore-type", "auto", "auto, pkcs12, jks, jceks or pem: the `TYPE` of the keystore")
-	registerPassword(fs, &f.password)
+	registerPassword(cmd, &f.password)
 	fs.StringVar(&f.keyPassword, "key-password-file", "", "`PATH` of a file with the keys' password, where it is not the keystore's")
 }
 
-func registerPassword(fs *pflag.FlagSet, path *string) {
-	fs.StringVar(path, "keystore-password-file", "", "`PATH` of a file with the keystore's password")
+func registerPassword(cmd *cobra.Command, path *string) {
+	cmd.Flags().StringVar(path, "keystore-password-file", "", "`PATH` of a file with the keystore's password")
 }
 
 // source returns the keystore that file names: one path, or PEM files that
 // belong together with commas between. Password files are read once, so that
 // they may be pipes.
-func (f *storeFlags) source(fs *pflag.FlagSet, file string) (src keymanager.Source, err error) {
-	if err := refuseEmpty(fs); err != nil {
+func (f *storeFlags) source(cmd *cobra.Command, file string) (src keymanager.Source, err error) {
+	if err := refuseEmpty(cmd, "keystore-type", "keystore-password-file", "key-password-file"); err != nil {
 		return src, err
 	}
 	for path := range strings.SplitSeq(file, ",") {
@@ -74,15 +74,15 @@ func (f *storeFlags) source(fs *pflag.FlagSet, file string) (src keymanager.Sour
 	return src, err
 }
 
-// refuseEmpty returns nil if no flag was given an empty value, such as that of
-// a variable that is not set.
-func refuseEmpty(fs *pflag.FlagSet) (err error) {
-	fs.Visit(func(f *pflag.Flag) {
-		if f.Value.String() == "" {
-			err = fmt.Errorf("flag --%s: it is empty", f.Name)
+// refuseEmpty returns nil if none of the flags was given an empty value, such as
+// that of a variable that is not set.
+func refuseEmpty(cmd *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if f := cmd.Flag(name); f.Changed && f.Value.String() == "" {
+			return fmt.Errorf("flag --%s: it is empty", name)
 		}
-	})
-	return err
+	}
+	return nil
 }
 
 // storePassword is the one in the file at path, else the environment's, else
@@ -111,7 +111,7 @@ func passwordOf(path string) (keymanager.PasswordRef, error) {
 func openKeystore(cmd *cobra.Command, f *storeFlags, file string, prove bool) (*keystore.Store, error) {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	src, err := f.source(cmd.Flags(), file)
+	src, err := f.source(cmd, file)
 	if err != nil {
 		return nil, err
 	}

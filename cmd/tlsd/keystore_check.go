@@ -56,7 +56,7 @@ Exit status: 0 all is well; 1 there is a problem; 2 the keystore does not open.`
 			return nil
 		},
 	}
-	f.register(cmd.Flags())
+	f.register(cmd)
 	return cmd
 }
 

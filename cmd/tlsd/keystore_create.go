@@ -61,14 +61,14 @@ Exit status: 0; 1 the files can't be written; 2 what was asked for is wrong.`,
 	fs.IntVar(&c.days, "days", 90, "how many `DAYS` the certificate is valid")
 	fs.StringVar(&c.alias, "alias", "", "`NAME` of the entry (default the first name)")
 	fs.StringVar(&c.ca, "ca", "", "have a CA issue the certificate, and write the CA's to `FILE` (PEM)")
-	registerPassword(fs, &c.passwordFile)
+	registerPassword(cmd, &c.passwordFile)
 	return cmd
 }
 
 func (c *creation) run(cmd *cobra.Command) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := refuseEmpty(cmd.Flags()); err != nil {
+	if err := refuseEmpty(cmd, "key", "alias", "ca", "keystore-password-file"); err != nil {
 		return err
 	}
 	if err := c.check(); err != nil {

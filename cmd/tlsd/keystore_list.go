@@ -52,7 +52,7 @@ Exit status: 0 the keystore opens; 2 it does not.`,
 			return list.text(cmd.OutOrStdout())
 		},
 	}
-	f.register(cmd.Flags())
+	f.register(cmd)
 	cmd.Flags().BoolVar(&claimed, "claimed", false, "decrypt no key: list what the keystore claims")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
