@@ -68,6 +68,7 @@ func (d *draft) options() keymanager.Options {
 	o := keymanager.Options{
 		Constraints:   keymanager.Constraints{CertPath: d.Constraints.CertPath, TLS: d.Constraints.TLS},
 		DefaultAlias:  d.DefaultAlias,
+		JDKCompat:     d.JDKCompat,
 		ExpiryWarning: d.ExpiryWarning, Poll: d.ReloadPoll, Iterations: d.KeystoreLimits.Iterations,
 	}
 	for _, l := range d.Listeners {

@@ -33,6 +33,7 @@ var words = map[string]string{
 	"keymanager":           "the first of pkixcached, pkix, sunx509 in the build",
 	"constraints.certpath": "that of JDK 25",
 	"constraints.tls":      "that of JDK 25",
+	"jdk_compat":           "false",
 	"run_dir":              "the first usable of $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR/tlsd, $TMPDIR, /tmp",
 	"log.format":           "console on a terminal, else json",
 

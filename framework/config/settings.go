@@ -31,7 +31,7 @@ type settings struct {
 	KeystoreLimits keystoreLimits `mapstructure:"keystore_limits"`
 	Isolation      later          `mapstructure:"isolation"`
 	AllowUser      later          `mapstructure:"allow_user"`
-	JDKCompat      later          `mapstructure:"jdk_compat"`
+	JDKCompat      bool           `mapstructure:"jdk_compat"`
 	Log            logSettings    `mapstructure:"log"`
 	Metrics        later          `mapstructure:"metrics"`
 	Admin          later          `mapstructure:"admin"`
