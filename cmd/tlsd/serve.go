@@ -47,6 +47,7 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
+	outliveReaders()
 
 	eff, err := config.Load(in)
 	if err != nil {
@@ -76,13 +77,20 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 		return unlessEnding(ctx, err)
 	}
 	d.server <- server
-	if caFile != "" {
-		fmt.Fprintln(cmd.OutOrStdout(), curlLine(caFile, server.Addrs()[0]))
+	if caFile != "" { // serving doesn't wait for somebody to read it
+		go fmt.Fprintln(cmd.OutOrStdout(), curlLine(caFile, server.Addrs()[0]))
 	}
 	if err := server.Run(ctx); err != nil {
 		return &status{exitMachine, err}
 	}
 	return nil
+}
+
+// outliveReaders makes writing to a standard output or error whose reader is gone
+// fail, where it would end the process, and with it everybody's connections.
+// Unlike an ignored signal, a noticed one is not inherited by key processes.
+func outliveReaders() {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }
 
 // unlessEnding drops an error of starting if tlsd was told to end meanwhile:
