@@ -45,14 +45,15 @@ what tlsd was given is wrong.`,
 
 func serve(cmd *cobra.Command, in config.Input) (err error) {
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	outliveReaders()
 
-	eff, err := config.Load(in)
+	eff, err := config.Load(in) // may wait for a pipe, and leaves nothing behind if it is killed
 	if err != nil {
 		return err
 	}
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	log, err := logger(eff)
 	if err != nil {
 		return err

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tlsd/tlsd/logging"
 )
 
 // problem is one thing that is wrong in a configuration file.
@@ -41,8 +43,10 @@ func problems(file string, found []problem) error {
 // messages know no lines.
 type checker struct{ found []problem }
 
+// report notes a problem. Keys stand in its text as the file has them, whatever
+// characters that may be.
 func (c *checker) report(line int, format string, args ...any) {
-	c.found = append(c.found, problem{line, fmt.Sprintf(format, args...)})
+	c.found = append(c.found, problem{line, logging.Printable(fmt.Sprintf(format, args...))})
 }
 
 func (c *checker) value(n *node, t reflect.Type, path string) {

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -40,24 +41,27 @@ func readFile(file string) (*settings, *node, error) {
 }
 
 func readAll(file string) ([]byte, error) {
-	info, err := os.Stat(file)
-	if err == nil && info.IsDir() {
-		err = errors.New("is a directory")
-	}
-	if err == nil && info.Size() > maxFile {
-		err = fmt.Errorf("%d bytes are too long for a configuration (at most %d)", info.Size(), maxFile)
-	}
-	var raw []byte
-	if err == nil {
-		raw, err = os.ReadFile(file)
-	}
+	raw, err := readAtMost(file, maxFile+1)
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
 		err = pe.Err
+	}
+	if err == nil && len(raw) > maxFile {
+		err = fmt.Errorf("over %d bytes are too long for a configuration", maxFile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read configuration file %q: %w", file, err)
 	}
 	return bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")), nil
+}
+
+// readAtMost goes by what it reads, since a pipe and a device have no size.
+func readAtMost(file string, limit int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
 }
 
 // formatOf tells the format by the name's ending; YAML is what any other name
