@@ -46,7 +46,7 @@ func TestBadInput(t *testing.T) {
 		{"anchor_in_itself", input{file: "keystores: &a [*a]\n"}, `anchor 'a' value contains itself`},
 		{"password", input{file: "keystores: [{path: a, password: 0123456}]\n"}, `keystores[0].password: unknown key; a password does not stand in the configuration: name a file with password_file, or set TLSD_KEYSTORE_PASSWORD`},
 		{"later_key", input{file: "isolation: require\n"}, `line 1: isolation: not supported yet in this version`},
-		{"later_key_in_listener", input{file: "listeners: [{hosts: []}]\n"}, `listeners[0].hosts: not supported yet in this version`},
+		{"later_key_in_host", input{file: "listeners: [{hosts: [{names: [a.test], client_crl: x}]}]\n"}, `listeners[0].hosts[0].client_crl: not supported yet in this version`},
 		{"no_file", input{args: []string{"--config", "nope.yaml"}}, `read configuration file "nope.yaml": no such file or directory`},
 		{"directory", input{args: []string{"--config", "."}}, `read configuration file ".": is a directory`},
 

@@ -6,7 +6,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/tlsd/tlsd/framework"
 	"github.com/tlsd/tlsd/framework/keymanager"
@@ -65,18 +64,13 @@ func (d *draft) effective(in Input) (*Effective, error) {
 }
 
 func (d *draft) options() keymanager.Options {
-	o := keymanager.Options{
+	return keymanager.Options{
 		Constraints:   keymanager.Constraints{CertPath: d.Constraints.CertPath, TLS: d.Constraints.TLS},
 		DefaultAlias:  d.DefaultAlias,
+		Aliases:       d.aliases(),
 		JDKCompat:     d.JDKCompat,
 		ExpiryWarning: d.ExpiryWarning, Poll: d.ReloadPoll, Iterations: d.KeystoreLimits.Iterations,
 	}
-	for _, l := range d.Listeners {
-		if l.Alias != "" && !slices.Contains(o.Aliases, l.Alias) {
-			o.Aliases = append(o.Aliases, l.Alias)
-		}
-	}
-	return o
 }
 
 // wantsDemo decides whether a throw-away keystore is made: with --demo, or

@@ -126,10 +126,7 @@ func (d *draft) listener(i int) (framework.Listener, error) {
 	s, at := &d.Listeners[i], fmt.Sprintf("listeners[%d].", i)
 	l := framework.Listener{
 		Listen: s.Listen, Backend: s.Backend, Alias: s.Alias, ALPN: s.ALPN,
-		BackendTLS: framework.BackendTLS{
-			CA:   framework.TrustStore{Path: absolute(s.BackendTLS.CA)},
-			Name: s.BackendTLS.Name, ClientCertificate: s.BackendTLS.ClientCertificate,
-		},
+		BackendTLS:     s.BackendTLS.framework(),
 		ConnectTimeout: s.BackendTimeout.Connect, FirstByte: s.BackendTimeout.FirstByte,
 		ClientHeaders: framework.ClientHeaders{
 			Cert: *s.ClientHeaders.Cert, Chain: *s.ClientHeaders.Chain, Subject: *s.ClientHeaders.Subject,
@@ -137,7 +134,7 @@ func (d *draft) listener(i int) (framework.Listener, error) {
 		},
 	}
 	for _, set := range []func(string, *listener, *framework.Listener) error{
-		d.address, d.backend, d.clientAuth, d.proxies, d.headerFormat, d.tls,
+		d.address, d.backend, d.unknownSNI, d.clientAuth, d.proxies, d.headerFormat, d.tls, d.hosts,
 	} {
 		if err := set(at, s, &l); err != nil {
 			return l, err
@@ -177,16 +174,17 @@ func (d *draft) backend(at string, s *listener, _ *framework.Listener) error {
 func (d *draft) clientAuth(at string, s *listener, l *framework.Listener) error {
 	l.ClientAuth = framework.ClientAuth(s.ClientAuth)
 	switch l.ClientAuth {
-	case framework.ClientAuthNone:
-		return nil
-	case framework.ClientAuthOptional, framework.ClientAuthRequire:
+	case framework.ClientAuthNone, framework.ClientAuthOptional, framework.ClientAuthRequire:
+	default:
+		return d.wrong(at+"client_auth", "%q is neither none, optional nor require", s.ClientAuth)
+	}
+	if l.ClientAuth != framework.ClientAuthNone || len(s.Hosts) > 0 { // a host may ask by it
 		l.ClientCA = framework.TrustStore{
 			Path: absolute(s.ClientCA), Type: s.ClientCAType,
 			Password: keymanager.PasswordRef{File: absolute(s.ClientCAPasswordFile), Value: s.ClientCAPassword},
 		}
-		return nil
 	}
-	return d.wrong(at+"client_auth", "%q is neither none, optional nor require", s.ClientAuth)
+	return nil
 }
 
 func (d *draft) proxies(at string, s *listener, l *framework.Listener) error {

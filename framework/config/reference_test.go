@@ -44,6 +44,14 @@ var words = map[string]string{
 	"listeners[].backend_tls.name":               "the URL's host",
 	"listeners[].backend_tls.client_certificate": "false",
 	"keystores[].key_password_file":              "the store's password",
+
+	"listeners[].hosts[].backend":                        "the listener's",
+	"listeners[].hosts[].backend_tls.ca":                 "the listener's or the system's",
+	"listeners[].hosts[].backend_tls.name":               "the listener's or the URL's host",
+	"listeners[].hosts[].backend_tls.client_certificate": "the listener's or false",
+	"listeners[].hosts[].alias":                          "the listener's",
+	"listeners[].hosts[].client_auth":                    "the listener's",
+	"listeners[].hosts[].client_ca":                      "the listener's",
 }
 
 // reference collects the facts by reflection, and by trying each flag and

@@ -66,7 +66,7 @@ type listener struct {
 	BackendTimeout       backendTimeout `mapstructure:"backend_timeout"`
 	TLS                  tlsSettings    `mapstructure:"tls"`
 	ALPN                 []string       `mapstructure:"alpn"`
-	UnknownSNI           later          `mapstructure:"unknown_sni"`
+	UnknownSNI           string         `mapstructure:"unknown_sni" default:"default"`
 	Alias                string         `mapstructure:"alias"`
 	ClientAuth           string         `mapstructure:"client_auth" default:"none"`
 	ClientCA             string         `mapstructure:"client_ca"`
@@ -75,7 +75,7 @@ type listener struct {
 	CRLExpired           later          `mapstructure:"crl_expired"`
 	ClientHeaders        clientHeaders  `mapstructure:"client_headers"`
 	TrustedProxies       []string       `mapstructure:"trusted_proxies"`
-	Hosts                later          `mapstructure:"hosts"`
+	Hosts                []host         `mapstructure:"hosts"`
 
 	ClientCAType     string             `mapstructure:"-" show:"client_ca_type"` // by property only: a file's type shows in its bytes
 	ClientCAPassword *keymanager.Secret `mapstructure:"-" show:"client_ca_password"`
