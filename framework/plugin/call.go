@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"google.golang.org/grpc"
@@ -59,7 +60,8 @@ func meaning(ctx context.Context, err error) error {
 
 // gated makes a call of p through g. It returns when ctx ends, but the call
 // keeps its slot until the process has ended it: a process that hangs is not
-// given more and more.
+// given more and more. So gRPC is not told when ctx ends; the request says how
+// long there is time, see timeLeft and within.
 func gated[T any](ctx, waiting context.Context, p *process, g *gate, rpc func(context.Context) (T, error)) (T, error) {
 	var none T
 	if ctx.Err() != nil {
@@ -84,6 +86,24 @@ func gated[T any](ctx, waiting context.Context, p *process, g *gate, rpc func(co
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}
+}
+
+// timeLeft returns how many milliseconds there are until ctx ends, at least 1; 0
+// where nobody knows.
+func timeLeft(ctx context.Context) int64 {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return max(1, time.Until(end).Milliseconds())
+}
+
+// within bounds ctx by what timeLeft told the key process.
+func within(ctx context.Context, millis int64) (context.Context, context.CancelFunc) {
+	if millis <= 0 || millis > math.MaxInt64/int64(time.Millisecond) {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Duration(millis)*time.Millisecond)
 }
 
 // large admits answers to anything but Select and Sign.

@@ -34,17 +34,22 @@ func newFeed(first keymanager.Change) *feed {
 // newest returns the number of the newest generation known.
 func (f *feed) newest() uint64 { return f.now.Load().change.Generation }
 
-// publish takes c in if it is a newer generation, or the newest with its names
-// known at last.
+// publish takes c in if it is news.
 func (f *feed) publish(c keymanager.Change) {
 	f.update(func(s *feedState) bool {
-		news := c.Generation > s.change.Generation ||
-			c.Generation == s.change.Generation && c.NamesKnown && !s.change.NamesKnown
+		news := isNews(c, s.change)
 		if news {
 			s.change = c
 		}
 		return news
 	})
+}
+
+// isNews says whether c is a newer generation than known, or the same with its
+// names known at last.
+func isNews(c, known keymanager.Change) bool {
+	return c.Generation > known.Generation ||
+		c.Generation == known.Generation && c.NamesKnown && !known.NamesKnown
 }
 
 // setBroken ends all following with err until it is called with nil.

@@ -159,3 +159,16 @@ func TestCallsThatHangBoundTheirKindOnly(t *testing.T) {
 	}
 	h.mustSign(t, entries[0].Key)
 }
+
+// TestTierIsToldHowMuchTimeThereIs: a tier that waits for somebody else gives up
+// with the handshake, and its call no longer counts.
+func TestTierIsToldHowMuchTimeThereIs(t *testing.T) {
+	h := startHost(t, "wait")
+	slots := h.slot.Load().process.selects.slots
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := h.Select(ctx, serverHello("a.example")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("select: %v", err)
+	}
+	eventually(t, "the end of the call", func() bool { return len(slots) == 0 })
+}

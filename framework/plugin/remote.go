@@ -17,6 +17,7 @@ import (
 // process, whichever one runs by then.
 func (h *Host) Select(ctx context.Context, hello *keymanager.Hello) (*keymanager.Credential, error) {
 	req := helloToProto(hello)
+	req.TimeoutMillis = timeLeft(ctx)
 	// The call may outlast ours, and hello is the caller's.
 	req.Alpn, req.Issuers = slices.Clone(req.Alpn), slices.Clone(req.Issuers)
 	return h.choose(ctx, req)
@@ -59,6 +60,7 @@ func (k *remoteKey) Public() crypto.PublicKey { return k.pub }
 // then asked once more, if it chose the same key.
 func (k *remoteKey) Sign(ctx context.Context, req *keymanager.SignRequest) ([]byte, error) {
 	m := signToProto(k.id, req)
+	m.TimeoutMillis = timeLeft(ctx)
 	m.Builder, m.Alias, m.Generation = int32(k.origin.Builder), k.origin.Alias, k.origin.Generation
 	sig, err := k.host.sign(ctx, m)
 	if k.hello == nil || !errors.Is(err, keymanager.ErrUnknownKey) {

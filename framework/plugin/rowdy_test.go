@@ -35,10 +35,12 @@ func rowdyTier() keymanager.Tier {
 		if err == nil {
 			err = misbehave(set.Do)
 		}
-		if set.Do == "hang" {
+		switch set.Do {
+		case "hang":
 			return hangingManager{km.(*testManager)}, err
-		}
-		if set.Do == "explain" {
+		case "wait":
+			return waitingManager{km.(*testManager)}, err
+		case "explain":
 			return explainingManager{km.(*testManager)}, err
 		}
 		return km, err
@@ -50,6 +52,14 @@ type hangingManager struct{ *testManager }
 
 func (hangingManager) Select(context.Context, *keymanager.Hello) (*keymanager.Credential, error) {
 	select {}
+}
+
+// waitingManager answers Select when its time is over.
+type waitingManager struct{ *testManager }
+
+func (waitingManager) Select(ctx context.Context, _ *keymanager.Hello) (*keymanager.Credential, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
 
 func misbehave(how string) error {

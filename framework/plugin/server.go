@@ -90,6 +90,8 @@ func (s *server) Select(ctx context.Context, req *pb.SelectRequest) (*pb.SelectR
 	if err != nil {
 		return nil, toStatus(err)
 	}
+	ctx, cancel := within(ctx, req.GetTimeoutMillis())
+	defer cancel()
 	h := helloFromProto(req)
 	if req.GetExplain() {
 		return s.explain(ctx, v, h)
@@ -106,6 +108,8 @@ func (s *server) Sign(ctx context.Context, req *pb.SignRequest) (*pb.SignRespons
 	if err != nil {
 		return nil, toStatus(err)
 	}
+	ctx, cancel := within(ctx, req.GetTimeoutMillis())
+	defer cancel()
 	what, id := signFromProto(req)
 	sig, err := v.sign(ctx, keyRef{
 		id: id, builder: int(req.GetBuilder()), alias: req.GetAlias(), generation: req.GetGeneration(),

@@ -18,15 +18,15 @@ import (
 // rewatchPause is how long Watch leaves a process alone that ended the stream.
 const rewatchPause = time.Second
 
-// Watch calls changed with the present generation and with each newer one, one
-// call at a time, across restarts of the key process, until ctx ends. It
-// returns ErrClosed if the host is closed first.
+// Watch calls changed with the present generation, again when its names become
+// known, and with each newer one, one call at a time, across restarts of the key
+// process, until ctx ends. It returns ErrClosed if the host is closed first.
 func (h *Host) Watch(ctx context.Context, changed func(keymanager.Change)) error {
-	var last uint64
+	var last keymanager.Change
 	pass := func(c keymanager.Change) {
 		h.newest.raise(c.Generation, c.Cause)
-		if c.Generation > last {
-			last = c.Generation
+		if isNews(c, last) {
+			last = c
 			changed(c)
 		}
 	}

@@ -696,7 +696,8 @@ type SelectRequest struct {
 	Peer       string                 `protobuf:"bytes,12,opt,name=peer,proto3" json:"peer,omitempty"`
 	// Asks for the verdict on every candidate instead of a credential. NOT_FOUND
 	// is no answer then; a key manager that can't explain answers UNIMPLEMENTED.
-	Explain       bool `protobuf:"varint,13,opt,name=explain,proto3" json:"explain,omitempty"`
+	Explain       bool  `protobuf:"varint,13,opt,name=explain,proto3" json:"explain,omitempty"`
+	TimeoutMillis int64 `protobuf:"varint,14,opt,name=timeout_millis,json=timeoutMillis,proto3" json:"timeout_millis,omitempty"` // how long the front waits at most; 0: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -820,6 +821,13 @@ func (x *SelectRequest) GetExplain() bool {
 		return x.Explain
 	}
 	return false
+}
+
+func (x *SelectRequest) GetTimeoutMillis() int64 {
+	if x != nil {
+		return x.TimeoutMillis
+	}
+	return 0
 }
 
 type Reuse struct {
@@ -1113,6 +1121,7 @@ type SignRequest struct {
 	Builder       int32                  `protobuf:"varint,8,opt,name=builder,proto3" json:"builder,omitempty"` // beside the key id, for the log only
 	Alias         string                 `protobuf:"bytes,9,opt,name=alias,proto3" json:"alias,omitempty"`
 	Generation    uint64                 `protobuf:"varint,10,opt,name=generation,proto3" json:"generation,omitempty"`
+	TimeoutMillis int64                  `protobuf:"varint,11,opt,name=timeout_millis,json=timeoutMillis,proto3" json:"timeout_millis,omitempty"` // as in SelectRequest
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1213,6 +1222,13 @@ func (x *SignRequest) GetAlias() string {
 func (x *SignRequest) GetGeneration() uint64 {
 	if x != nil {
 		return x.Generation
+	}
+	return 0
+}
+
+func (x *SignRequest) GetTimeoutMillis() int64 {
+	if x != nil {
+		return x.TimeoutMillis
 	}
 	return 0
 }
@@ -1986,7 +2002,7 @@ const file_keymanager_proto_rawDesc = "" +
 	"\x11ConfigureResponse\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
-	"generation\"\xa9\x03\n" +
+	"generation\"\xd0\x03\n" +
 	"\rSelectRequest\x12:\n" +
 	"\x04role\x18\x01 \x01(\x0e2&.tlsd.keymanager.v1.SelectRequest.RoleR\x04role\x12\x1a\n" +
 	"\blistener\x18\x02 \x01(\tR\blistener\x12\x14\n" +
@@ -2002,7 +2018,8 @@ const file_keymanager_proto_rawDesc = "" +
 	" \x03(\fR\aissuers\x12\x17\n" +
 	"\aconn_id\x18\v \x01(\tR\x06connId\x12\x12\n" +
 	"\x04peer\x18\f \x01(\tR\x04peer\x12\x18\n" +
-	"\aexplain\x18\r \x01(\bR\aexplain\"4\n" +
+	"\aexplain\x18\r \x01(\bR\aexplain\x12%\n" +
+	"\x0etimeout_millis\x18\x0e \x01(\x03R\rtimeoutMillis\"4\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\n" +
 	"\n" +
@@ -2038,7 +2055,7 @@ const file_keymanager_proto_rawDesc = "" +
 	"\n" +
 	"candidates\x18\n" +
 	" \x03(\v2\x1d.tlsd.keymanager.v1.CandidateR\n" +
-	"candidates\"\x9e\x03\n" +
+	"candidates\"\xc5\x03\n" +
 	"\vSignRequest\x12\x15\n" +
 	"\x06key_id\x18\x01 \x01(\fR\x05keyId\x12\x16\n" +
 	"\x06scheme\x18\x02 \x01(\rR\x06scheme\x12A\n" +
@@ -2052,7 +2069,8 @@ const file_keymanager_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\n" +
 	" \x01(\x04R\n" +
-	"generation\"j\n" +
+	"generation\x12%\n" +
+	"\x0etimeout_millis\x18\v \x01(\x03R\rtimeoutMillis\"j\n" +
 	"\aPurpose\x12\x17\n" +
 	"\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSERVER_TLS13\x10\x01\x12\x10\n" +
