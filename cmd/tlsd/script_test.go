@@ -75,6 +75,7 @@ func newFixtures(t *testing.T) fixtures {
 
 	testca.WritePKCS12(t, at("server.p12"), "changeit", testca.StoreEntry{Alias: "web", Cert: web}, testca.StoreEntry{Alias: "api", Cert: api})
 	testca.WritePKCS12(t, at("expired.p12"), "changeit", testca.StoreEntry{Alias: "web", Cert: web}, testca.StoreEntry{Alias: "old", Cert: expired})
+	testca.WritePKCS12(t, at("odd.p12"), "changeit", testca.StoreEntry{Alias: "web", Cert: web}, testca.StoreEntry{Alias: "api", Cert: api, KeyPassword: "another"})
 	testca.WritePKCS12(t, at("trusted.p12"), "changeit", testca.StoreEntry{Alias: "root", Cert: root, Trusted: true})
 	testca.WritePEM(t, at("tls.crt"), at("tls.key"), web)
 	testca.WritePEM(t, at("client.crt"), at("client.key"), client)
