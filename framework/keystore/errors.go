@@ -21,10 +21,15 @@ var errPassword = errors.New("wrong password")
 type PasswordError struct {
 	Alias   string // the entry whose key it is for; empty: the store itself
 	Missing bool   // none was given
+	Trust   bool   // it is for a trust store
 }
 
 func (e *PasswordError) Error() string {
 	switch {
+	case e.Trust && e.Missing:
+		return "needs a password: give one with --client-ca-password-file (client_ca_password_file); that of a backend (backend_tls.ca) has none: make it PEM"
+	case e.Trust:
+		return "wrong password, or the file was changed after it was written: check --client-ca-password-file (client_ca_password_file)"
 	case e.Alias == "" && e.Missing:
 		return "needs a password: give one with --keystore-password-file (password_file)"
 	case e.Alias == "":

@@ -213,13 +213,13 @@ func TestTrusted(t *testing.T) {
 		{"openssl-nokeys", nokeys, pw, []string{"root", "other"}, "all are taken", ""},
 		{"key-only", keyOnly, pw, nil, "", "no trusted certificate"},
 		{"pem-of-a-key", keyFile, pw, nil, "", "no trusted certificate"},
-		{"encrypted-without-password", mixed, keymanager.PasswordRef{}, nil, "", "needs a password"},
+		{"encrypted-without-password", mixed, keymanager.PasswordRef{}, nil, "", "needs a password: give one with --client-ca-password-file"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			certs, warnings, err := Trusted(t.Context(), tt.path, "", tt.pw, Limits{})
 			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) || !strings.Contains(err.Error(), tt.path) {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("got %v, want %q", err, tt.err)
 				}
 				return

@@ -74,12 +74,16 @@ type reader struct {
 // until Prove. Passwords are read from src when they are needed; none is kept.
 // The error names the file and is, where a caller can act on it, one of the
 // types of this package.
-func Open(ctx context.Context, src keymanager.Source, lim Limits) (_ *Store, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("open keystore %q: %w", src.Name(), err)
-		}
-	}()
+func Open(ctx context.Context, src keymanager.Source, lim Limits) (*Store, error) {
+	s, err := open(ctx, src, lim)
+	if err != nil {
+		return nil, fmt.Errorf("open keystore %q: %w", src.Name(), err)
+	}
+	return s, nil
+}
+
+// open is Open with errors that don't name the file.
+func open(ctx context.Context, src keymanager.Source, lim Limits) (*Store, error) {
 	files, err := readFiles(src.Paths)
 	if err != nil {
 		return nil, err

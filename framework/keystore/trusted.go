@@ -22,9 +22,13 @@ var ErrNoTrusted = errors.New("no trusted certificate in it")
 // store's password, if it has one: JKS opens without, PKCS#12 needs it where its
 // certificates are encrypted. A PKCS#12 store that marks nothing as trusted and
 // holds no key, as OpenSSL writes them, counts as one whole, with a warning.
-// Keys are neither decrypted nor trusted.
+// Keys are neither decrypted nor trusted. Errors leave it to the caller to name
+// the file.
 func Trusted(ctx context.Context, path, typ string, pw keymanager.PasswordRef, lim Limits) (certs []*x509.Certificate, warnings []string, err error) {
-	s, err := Open(ctx, keymanager.Source{Paths: []string{path}, Type: typ, Store: pw}, lim)
+	s, err := open(ctx, keymanager.Source{Paths: []string{path}, Type: typ, Store: pw}, lim)
+	if p := (*PasswordError)(nil); errors.As(err, &p) {
+		p.Trust = true
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -39,7 +43,7 @@ func Trusted(ctx context.Context, path, typ string, pw keymanager.PasswordRef, l
 		certs = append(certs, c.parsed)
 	}
 	if len(certs) == 0 {
-		return nil, warnings, fmt.Errorf("open trust store %q: %w; %s", path, ErrNoTrusted, s.census())
+		return nil, warnings, fmt.Errorf("%w; %s", ErrNoTrusted, s.census())
 	}
 	return certs, warnings, nil
 }
