@@ -113,6 +113,10 @@ func TestServletContainerReadsClientCertificate(t *testing.T) {
 
 func testContainer(t *testing.T, container string) {
 	w := newWorld(t)
+	front := w.front(t, newProxy(t, container, nil))
+	if got, want := w.askAs(t, front, false, http.Header{"X-Forwarded-Port": {"1"}}), front+"/ from 127.0.0.1, secure: true\n"; got != want {
+		t.Errorf("RemoteIpValve made %q, want %q", got, want)
+	}
 	w.client = w.root.Issue(t, testca.Spec{Name: "Zoë \"von\", O=Bank\r\nX-Admin: 1", EKU: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	sum := sha256.Sum256(w.client.DER)
 	fingerprint := hex.EncodeToString(sum[:])

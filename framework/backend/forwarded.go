@@ -4,8 +4,10 @@
 package backend
 
 import (
+	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -14,6 +16,7 @@ const (
 	headerFor       = "X-Forwarded-For"
 	headerProto     = "X-Forwarded-Proto"
 	headerHost      = "X-Forwarded-Host"
+	headerPort      = "X-Forwarded-Port"
 	headerForwarded = "Forwarded" // RFC 7239
 )
 
@@ -44,7 +47,8 @@ func (rw rewriter) forwardedFrom(in *http.Request) forwarded {
 }
 
 // set sets the fields in out. Where a trusted proxy sent only one of the two
-// kinds, the other isn't added: it would name the proxy as the client.
+// kinds, the other isn't added: it would name the proxy as the client. Nor is a
+// port added to the host or protocol that it named.
 func (f forwarded) set(out http.Header) {
 	oldStyle := f.said(headerFor) || f.said(headerProto) || f.said(headerHost)
 	if f.peer.IsValid() && (oldStyle || !f.said(headerForwarded)) {
@@ -55,6 +59,27 @@ func (f forwarded) set(out http.Header) {
 	}
 	f.keep(out, headerProto, f.proto)
 	f.keep(out, headerHost, f.host)
+	if f.said(headerPort) || !f.said(headerHost) && !f.said(headerProto) {
+		f.keep(out, headerPort, f.port())
+	}
+}
+
+// port is the one in the client's URL, as far as Host tells. The listener's may
+// be another where a port is mapped, and redirects that a backend makes of it
+// would lead nowhere.
+func (f forwarded) port() string {
+	if f.host == "" {
+		return ""
+	}
+	if _, port, err := net.SplitHostPort(f.host); err == nil {
+		if n, err := strconv.ParseUint(port, 10, 16); err == nil && n > 0 {
+			return strconv.FormatUint(n, 10)
+		}
+	}
+	if f.proto == "https" {
+		return "443"
+	}
+	return "80"
 }
 
 func (f forwarded) said(name string) bool { return len(f.prior[name]) > 0 }

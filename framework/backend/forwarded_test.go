@@ -45,29 +45,40 @@ func TestForwardedFields(t *testing.T) {
 		in, want                    http.Header
 	}{
 		{"anew", "", "192.0.2.7:4711", "www.example:8443", forged, http.Header{
-			"X-Forwarded-For": {"192.0.2.7"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"www.example:8443"},
+			"X-Forwarded-For": {"192.0.2.7"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"www.example:8443"}, "X-Forwarded-Port": {"8443"},
 			"Forwarded": {`for=192.0.2.7;host="www.example:8443";proto=https`}, "Keep": {"me"}}},
 		{"not-trusted", "10.0.0.0/8", "192.0.2.7:4711", "a", forged, http.Header{
-			"X-Forwarded-For": {"192.0.2.7"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"a"},
+			"X-Forwarded-For": {"192.0.2.7"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"a"}, "X-Forwarded-Port": {"443"},
 			"Forwarded": {`for=192.0.2.7;host="a";proto=https`}, "Keep": {"me"}}},
 		{"trusted", "192.0.2.0/24", "192.0.2.7:4711", "a", forged, http.Header{
 			"X-Forwarded-For": {"1.1.1.1, 2.2.2.2, 192.0.2.7"}, "X-Forwarded-Proto": {"http"}, "X-Forwarded-Host": {"forged"},
 			"X-Forwarded-Port": {"1"}, "Forwarded": {`for=4.4.4.4, for=192.0.2.7;host="a";proto=https`}, "Keep": {"me"}}},
 		{"trusted-mapped", "192.0.2.0/24", "[::ffff:192.0.2.7]:1", "a", http.Header{"X-Forwarded-For": {"1.1.1.1"}}, http.Header{
-			"X-Forwarded-For": {"1.1.1.1, 192.0.2.7"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"a"}}},
+			"X-Forwarded-For": {"1.1.1.1, 192.0.2.7"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"a"}, "X-Forwarded-Port": {"443"}}},
 		{"trusted-says-nothing", "192.0.2.0/24", "192.0.2.7:1", "a", http.Header{}, http.Header{
-			"X-Forwarded-For": {"192.0.2.7"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"a"},
+			"X-Forwarded-For": {"192.0.2.7"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"a"}, "X-Forwarded-Port": {"443"},
 			"Forwarded": {`for=192.0.2.7;host="a";proto=https`}}},
 		{"trusted-new-style-only", "2001:db8::/32", "[2001:db8::7]:1", "a", http.Header{"Forwarded": {"for=4.4.4.4"}}, http.Header{
-			"X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"a"},
+			"X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"a"}, "X-Forwarded-Port": {"443"},
 			"Forwarded": {`for=4.4.4.4, for="[2001:db8::7]";host="a";proto=https`}}},
 		{"ipv6-zone", "", "[fe80::1%eth0]:1", "a", http.Header{}, http.Header{
-			"X-Forwarded-For": {"fe80::1"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"a"},
+			"X-Forwarded-For": {"fe80::1"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"a"}, "X-Forwarded-Port": {"443"},
 			"Forwarded": {`for="[fe80::1]";host="a";proto=https`}}},
 		{"no-host", "", "192.0.2.7:1", "", http.Header{}, http.Header{
 			"X-Forwarded-For": {"192.0.2.7"}, "X-Forwarded-Proto": {"https"}, "Forwarded": {"for=192.0.2.7;proto=https"}}},
+		{"odd-port", "", "192.0.2.7:1", "a:65536", http.Header{}, http.Header{
+			"X-Forwarded-For": {"192.0.2.7"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"a:65536"}, "X-Forwarded-Port": {"443"},
+			"Forwarded": {`for=192.0.2.7;host="a:65536";proto=https`}}},
+		{"ipv6-port", "", "192.0.2.7:1", "[::1]:8443", http.Header{}, http.Header{
+			"X-Forwarded-For": {"192.0.2.7"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"[::1]:8443"}, "X-Forwarded-Port": {"8443"},
+			"Forwarded": {`for=192.0.2.7;host="[::1]:8443";proto=https`}}},
+		{"ipv6-without-port", "", "192.0.2.7:1", "[::1]", http.Header{}, http.Header{
+			"X-Forwarded-For": {"192.0.2.7"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"[::1]"}, "X-Forwarded-Port": {"443"},
+			"Forwarded": {`for=192.0.2.7;host="[::1]";proto=https`}}},
+		{"trusted-host-without-port", "192.0.2.0/24", "192.0.2.7:1", "tlsd:8443", http.Header{"X-Forwarded-For": {"1.1.1.1"}, "X-Forwarded-Host": {"www.example"}}, http.Header{
+			"X-Forwarded-For": {"1.1.1.1, 192.0.2.7"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"www.example"}}},
 		{"unix", "0.0.0.0/0", "@", "a", forged, http.Header{
-			"X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"a"},
+			"X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"a"}, "X-Forwarded-Port": {"443"},
 			"Forwarded": {`for=unknown;host="a";proto=https`}, "Keep": {"me"}}},
 	}
 	for _, tt := range tests {
@@ -92,7 +103,7 @@ func TestForgedFieldsNeverArrive(t *testing.T) {
 		"ssl_client_cert", "SSL-Client-Cert", "ssl_client_escaped_cert", "Ssl-Client-Verify", "ssl_cipher", "SSL_SESSION_ID",
 		"ssl_cipher_usekeysize", "X-SSL-Client-CN", "x_ssl_client_dn", "X-Client-Cert", "CERT_CHAIN_0",
 		"X-Forwarded-Client-Cert", "X-Forwarded-Tls-Client-Cert", "X-Forwarded-User", "x_forwarded_proto",
-		"X-Forwarded-For", "X-Forwarded-Proto", "Forwarded", "my_subject", "MY-SUBJECT",
+		"X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Port", "x_forwarded_port", "Forwarded", "my_subject", "MY-SUBJECT",
 		"Client.Cert", "ssl~client|cert", "X.Forwarded.For", "My+Subject",
 		"Transfer_Encoding", "content_length", "Content.Length",
 	}

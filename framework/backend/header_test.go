@@ -172,7 +172,7 @@ func TestNothingIsAddedToRequestOrResponse(t *testing.T) {
 		if got := res.Header.Values("Content-Type"); len(got) > 0 {
 			t.Errorf("Content-Type %q was added", got)
 		}
-		want := "Forwarded X-Forwarded-For X-Forwarded-Host X-Forwarded-Proto"
+		want := "Forwarded X-Forwarded-For X-Forwarded-Host X-Forwarded-Port X-Forwarded-Proto"
 		if got := res.Header.Get("X-Seen"); got != want {
 			t.Errorf("backend saw %q, want %q", got, want)
 		}

@@ -16,12 +16,13 @@ import javax.servlet.http.HttpServletRequest;
 import javax.servlet.http.HttpServletResponse;
 import org.apache.catalina.Context;
 import org.apache.catalina.startup.Tomcat;
+import org.apache.catalina.valves.RemoteIpValve;
 import org.apache.catalina.valves.SSLValve;
 
 /**
- * A Tomcat with its SSLValve, on a port that it prints. It tells the certificate
- * that the valve took from a request, and the ones that the header fields named
- * in the query hold. It ends with its standard input.
+ * A Tomcat with its SSLValve and RemoteIpValve, on a port that it prints. It
+ * tells the certificate that the former took from a request, and the ones that
+ * the header fields named in the query hold; or the URL that the latter made. It ends with its standard input.
  */
 public class Container {
     public static void main(String[] args) throws Exception {
@@ -33,6 +34,12 @@ public class Container {
         Context context = tomcat.addContext("", dir);
         Tomcat.addServlet(context, "teller", new Teller());
         context.addServletMappingDecoded("/*", "teller");
+        RemoteIpValve remote = new RemoteIpValve(); // as Spring Boot sets it for "native"
+        remote.setRemoteIpHeader("X-Forwarded-For");
+        remote.setProtocolHeader("X-Forwarded-Proto");
+        remote.setHostHeader("X-Forwarded-Host");
+        remote.setPortHeader("X-Forwarded-Port");
+        tomcat.getHost().getPipeline().addValve(remote);
         tomcat.getHost().getPipeline().addValve(new SSLValve());
         tomcat.start();
         System.out.println("port " + tomcat.getConnector().getLocalPort());
@@ -46,6 +53,10 @@ public class Container {
         @Override
         protected void doGet(HttpServletRequest request, HttpServletResponse response) throws IOException {
             StringBuilder out = new StringBuilder();
+            if (request.getParameter("cert") == null) {
+                response.getWriter().print(request.getRequestURL() + " from " + request.getRemoteAddr() + ", secure: " + request.isSecure() + "\n");
+                return;
+            }
             try {
                 X509Certificate[] valve = (X509Certificate[]) request.getAttribute("javax.servlet.request.X509Certificate");
                 out.append("valve ").append(valve == null ? "none" : fingerprint(valve[0])).append('\n');
