@@ -232,9 +232,9 @@ func TestServeByHandSaysWhatItIs(t *testing.T) {
 		want   string
 	}{
 		{nil, 2, "stderr", `is the key manager "test" for tlsd`},
-		{[]string{"--keystore", "a.p12"}, 2, "stderr", "--keymanager test --keystore server.p12"},
-		{[]string{"-h"}, 0, "stdout", "tlsd --plugin test=/"},
-		{[]string{"--help"}, 0, "stdout", "--keymanager test"},
+		{[]string{"--keystore", "a.p12"}, 2, "stderr", "--keymanager my-test --keystore PATH"},
+		{[]string{"-h"}, 0, "stdout", "tlsd --plugin my-test=/"},
+		{[]string{"--help"}, 0, "stdout", "--keymanager my-test"},
 		{[]string{"--version"}, 0, "stdout", "(contract 1)"},
 	}
 	for _, tt := range tests {

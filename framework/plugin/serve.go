@@ -46,8 +46,10 @@ func byHand(tier keymanager.Tier, args []string, stdout, stderr io.Writer) int {
 }
 
 func explain(w io.Writer, tier, path string) {
+	// Not by the tier's own name, which tlsd may know as one of its own. Whether
+	// there is a keystore, and of what kind, is the plugin's affair.
 	fmt.Fprintf(w, `%s is the key manager %q for tlsd. It is not run by hand; tlsd runs it:
 
-  tlsd --plugin %[2]s=%[3]s --keymanager %[2]s --keystore server.p12
+  tlsd --plugin my-%[2]s=%[3]s --keymanager my-%[2]s --keystore PATH
 `, filepath.Base(path), tier, path)
 }
