@@ -96,7 +96,9 @@ func FuzzPKCS12(f *testing.F) {
 	}
 	f.Add(testca.PKCS12{Iterations: 10}.Encode(f, storePassword, testca.StoreEntry{Alias: "a", Cert: leaf},
 		testca.StoreEntry{Cert: leaf}, testca.StoreEntry{Alias: "ca", Cert: root, Trusted: true}))
-	f.Add(testca.PKCS12{Iterations: 10, PlainCerts: true}.Encode(f, storePassword, testca.StoreEntry{Alias: "a", Cert: leaf}))
+	plain := testca.PKCS12{Iterations: 150, PlainCerts: true}.Encode(f, storePassword, testca.StoreEntry{Alias: "a", Cert: leaf}) // 150: near the limit
+	f.Add(plain)
+	f.Add(indefinite(f, plain))
 	path := filepath.Join(f.TempDir(), "store")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		behindMAC(t, data)
