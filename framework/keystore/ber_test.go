@@ -61,7 +61,7 @@ func TestBEROpensAsDER(t *testing.T) {
 		}
 		got[i] = verdicts(t, store)
 	}
-	if diff := cmp.Diff([]string{"a key a,ca,root", "root trusted root", "b key b,ca,root"}, got[0]); diff != "" {
+	if diff := cmp.Diff([]string{"root trusted root", "a key a,ca,root", "b key b,ca,root"}, got[0]); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(got[0], got[1]); diff != "" {
