@@ -17,9 +17,9 @@ import (
 // msgInert tells of an option that can't act, or in part only.
 const msgInert = "option without effect"
 
-// explain logs one handshake completely: every candidate, its verdict, the
+// logVerdicts logs one handshake completely: every candidate, its verdict, the
 // winner. With debug off it costs one comparison.
-func (c *Chooser) explain(h *keymanager.Hello, now time.Time) {
+func (c *Chooser) logVerdicts(h *keymanager.Hello, now time.Time) {
 	if c.log.Check(zapcore.DebugLevel, logging.MsgSelected) == nil {
 		return
 	}

@@ -28,7 +28,7 @@ func (c *Chooser) Select(h *keymanager.Hello) (*keymanager.Credential, error) {
 	t := c.table(h.Role, now)
 	p := newPeer(h, t, c.mode)
 	best := t.best(&p)
-	c.explain(h, now)
+	c.logVerdicts(h, now)
 	if best.candidate == nil {
 		return nil, fmt.Errorf("select for server name %q, alias %q: %w", h.ServerName, h.Alias, keymanager.ErrNoCredential)
 	}
