@@ -34,6 +34,21 @@ func newRoutes(ctx context.Context, keys *Keys, log *zap.Logger, listeners []Lis
 	return routes, nil
 }
 
+// Try makes all that a Server with the listeners would, and lets it go again: it
+// finds what is wrong with them, reads their trust stores, binds no address and
+// asks no backend.
+func (k *Keys) Try(ctx context.Context, listeners []Listener) error {
+	cfg := Config{Listeners: listeners}.withListeners()
+	if err := cfg.checkListeners(); err != nil {
+		return err
+	}
+	routes, err := newRoutes(ctx, k, zap.NewNop(), cfg.Listeners)
+	for _, r := range routes {
+		_ = r.close() // nothing was opened
+	}
+	return err
+}
+
 func (b *builder) route(ctx context.Context, l *Listener) (*route, error) {
 	names, err := newHostTable(l.Hosts)
 	if err != nil {

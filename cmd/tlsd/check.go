@@ -128,7 +128,10 @@ func (r *checkReport) open(ctx context.Context, eff *config.Effective, prompt io
 	defer keys.Close()
 	d := keys.Manager().Describe()
 	r.KeyManager, r.Isolated = keys.Tier(), d.Isolated
-	if err := r.trust(ctx, keys, eff); err != nil {
+	if err := keys.Try(ctx, eff.Listeners); err != nil {
+		return err
+	}
+	if err := r.trust(ctx, keys, eff.Listeners); err != nil {
 		return err
 	}
 	return r.entries(ctx, keys, eff)
@@ -147,18 +150,24 @@ func checkLog(eff *config.Effective) (*zap.Logger, error) {
 	return l.Zap(), nil
 }
 
-func (r *checkReport) trust(ctx context.Context, keys *framework.Keys, eff *config.Effective) error {
-	for _, l := range eff.Listeners {
-		for _, store := range []framework.TrustStore{l.ClientCA, l.BackendTLS.CA} {
-			if store.Path == "" {
-				continue
-			}
-			certs, err := keys.Trust(ctx, store)
-			if err != nil {
-				return err
-			}
-			r.TrustStores = append(r.TrustStores, trustReport{store.Path, len(certs)})
+// trust reports each trust store of listeners and hosts once.
+func (r *checkReport) trust(ctx context.Context, keys *framework.Keys, listeners []framework.Listener) error {
+	var stores []framework.TrustStore
+	for _, l := range listeners {
+		stores = append(stores, l.ClientCA, l.BackendTLS.CA)
+		for _, h := range l.Hosts {
+			stores = append(stores, h.ClientCA, h.BackendTLS.CA)
 		}
+	}
+	for i, store := range stores {
+		if store.Path == "" || slices.Contains(stores[:i], store) {
+			continue
+		}
+		certs, err := keys.Trust(ctx, store)
+		if err != nil {
+			return err
+		}
+		r.TrustStores = append(r.TrustStores, trustReport{store.Path, len(certs)})
 	}
 	return nil
 }

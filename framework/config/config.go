@@ -40,7 +40,7 @@ type Effective struct {
 	framework.Config
 
 	File   string   // the configuration file; empty: none
-	Values []Value  // every key with its value and origin, in the order of the reference
+	Values []Value  // every key with its value and origin, in the order of the reference; of hosts what they state
 	Notes  []string // what has no effect, or would surprise: to be logged as warnings
 
 	// Demo asks for a throw-away keystore to be made and put into Keystores.

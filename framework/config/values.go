@@ -46,7 +46,11 @@ func (w *walker) fields(v reflect.Value, path string) {
 }
 
 func (w *walker) add(key, value string) {
-	w.out = append(w.out, Value{Key: key, Value: value, Origin: w.d.origin(key)})
+	origin := w.d.origin(key)
+	if origin == originDefault && strings.Contains(key, ".hosts[") {
+		return // it is the listener's
+	}
+	w.out = append(w.out, Value{Key: key, Value: value, Origin: origin})
 }
 
 // show writes a value as a configuration file has it. Of a plugin's settings
