@@ -57,10 +57,11 @@ var known = map[string]may{
 		others(zap, cobra, sys, "golang.org/x/term", "software.sslmate.com/src/go-pkcs12"),
 	},
 
-	"internal/archtest": {},
-	"internal/doctest":  {},
-	"internal/e2e":      {},
-	"internal/testca":   {},
+	"internal/archtest":  {},
+	"internal/doctest":   {},
+	"internal/e2e":       {},
+	"internal/memsearch": {},
+	"internal/testca":    {},
 }
 
 // tier: no tier imports another, so that a build tag really unlinks one.
