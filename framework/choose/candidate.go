@@ -32,6 +32,7 @@ type candidate struct {
 
 	mode     mode
 	patterns []string // jdkPKIX only: the names as the JDK compares them
+	barred   error    // jdkPKIX only: why the JDK never lets the chain through
 
 	warned [numClasses]atomic.Bool // a last resort is told of once for each class
 }

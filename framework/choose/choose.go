@@ -220,5 +220,8 @@ func (c *Chooser) denies(cand *candidate, role keymanager.Role, now time.Time) e
 	if c.mode == unchecked {
 		return c.constraints.curve(cand.key.group) // which the JDK's TLS layer looks at
 	}
+	if cand.barred != nil {
+		return cand.barred
+	}
 	return c.constraints.Chain(cand.chain.parsed, role, now)
 }

@@ -6,6 +6,7 @@ package choose
 import (
 	"cmp"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,7 +26,8 @@ import (
 type keyTypes [3]schemeSet
 
 // asJDK sees an entry as the JDK does: it ties a curve to a scheme in TLS 1.2
-// too, and takes every signature by PSS for the same, whatever the hash.
+// too, takes every signature by PSS for the same, whatever the hash, and no
+// certificate whose key usage names nothing but encipherOnly or decipherOnly.
 func (c *candidate) asJDK() {
 	if c.key.group != 0 {
 		c.key.tls12 = c.key.tls13
@@ -33,6 +35,12 @@ func (c *candidate) asJDK() {
 	for i := range c.chain.signatures {
 		if s := &c.chain.signatures[i]; s.schemes&anyPSS != 0 {
 			s.schemes = anyPSS
+		}
+	}
+	const others = x509.KeyUsageEncipherOnly | x509.KeyUsageDecipherOnly
+	for _, cert := range c.chain.parsed {
+		if hasKeyUsage(cert) && cert.KeyUsage&^others == 0 {
+			c.barred = fmt.Errorf("key usage of certificate %q allows nothing that the JDK knows a use for", cert.Subject)
 		}
 	}
 	for _, name := range dnsNames(c.leaf) {

@@ -4,7 +4,6 @@
 package choose
 
 import (
-	"crypto/tls"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,8 +12,6 @@ import (
 
 	"github.com/tlsd/tlsd/framework/keymanager"
 )
-
-type tlsScheme = tls.SignatureScheme
 
 // TestChoiceAgainstJDKs asks the key managers of every JDK present and us the
 // same questions. With jdk_compat the answer must be Java's, without it Java's

@@ -6,48 +6,15 @@ package choose
 import (
 	"bytes"
 	"cmp"
+	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"math/bits"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
 )
-
-// deviations is a set of the numbered ways in which we differ from Java on
-// purpose (docs/choosing.md). Number 6, how aliases are spelled, changes no
-// choice.
-type deviations uint16
-
-const (
-	devUsage      deviations = 1 << 1 // an EC server key needs no keyAgreement
-	devRanking    deviations = 1 << 2 // ranking across key types and keystores
-	devSelfSigned deviations = 1 << 3 // a self-signed top is judged by nobody
-	devConditions deviations = 1 << 4 // usage and denyAfter are honoured
-	devStoreOrder deviations = 1 << 5 // sunx509: store order, not hash order
-	devSchemes    deviations = 1 << 7 // chain signatures by scheme
-	devSigning    deviations = 1 << 8 // single schemes count, not types of keys
-	devNames      deviations = 1 << 9 // exact before wildcard, and what matches
-
-	checkedDeviations   = devUsage | devRanking | devSelfSigned | devConditions | devSchemes | devSigning | devNames
-	uncheckedDeviations = devStoreOrder | devSigning
-)
-
-func (d deviations) has(one deviations) bool { return d&one != 0 }
-
-func (d deviations) String() string {
-	var numbers []string
-	for n := range 16 {
-		if d.has(1 << n) {
-			numbers = append(numbers, strconv.Itoa(n))
-		}
-	}
-	return strings.Join(numbers, "+")
-}
 
 // model is a second way to choose, by a linear walk that can be switched from
 // Java's rules to ours one deviation at a time. It shares with the Chooser what
@@ -81,7 +48,7 @@ func newModel(t *testing.T, q *question, d deviations, sunx509 bool) *model {
 // askedTypes is how Java's TLS layer gets from a hello to key types.
 func (m *model) askedTypes() (types []schemeSet) {
 	h := m.q.hello
-	tls12 := h.Version == 0x0303
+	tls12 := h.Version == tls.VersionTLS12
 	if tls12 && h.Role == keymanager.RoleServer {
 		if h.Auth&keymanager.AuthECDSA != 0 {
 			types = append(types, ecdsaFamily, eddsaFamily)
@@ -93,7 +60,7 @@ func (m *model) askedTypes() (types []schemeSet) {
 	}
 	for _, s := range h.Schemes {
 		for _, family := range []schemeSet{rsaFamily, ecdsaFamily, eddsaFamily} {
-			signs := slices.ContainsFunc(h.Schemes, func(s2 tlsScheme) bool {
+			signs := slices.ContainsFunc(h.Schemes, func(s2 tls.SignatureScheme) bool {
 				pkcs1 := setOf(s2)&(rsaSHA256|rsaSHA384|rsaSHA512) != 0
 				return m.offers(s2) && setOf(s2)&family != 0 && (tls12 || !pkcs1)
 			})
@@ -107,7 +74,7 @@ func (m *model) askedTypes() (types []schemeSet) {
 
 // offers reports whether a scheme counts as offered: where Java's constraints
 // deny it, it doesn't, with them or with a single scheme in mind.
-func (m *model) offers(s tlsScheme) bool {
+func (m *model) offers(s tls.SignatureScheme) bool {
 	return m.has(devConditions) || m.rulesJDK.offered(s) == nil
 }
 
@@ -176,10 +143,10 @@ func (m *model) typeByType(list []modelled) *modelled {
 
 func (m *model) takesCurve(c *candidate) bool {
 	h := m.q.hello
-	if m.sunx509 && m.rulesJDK.curve(c.key.group) != nil && (m.has(devSigning) || h.Version == 0x0303) {
+	if m.sunx509 && m.rulesJDK.curve(c.key.group) != nil && (m.has(devSigning) || h.Version == tls.VersionTLS12) {
 		return false
 	}
-	return h.Version > 0x0303 || h.Role == keymanager.RoleClient || c.key.group == 0 || slices.Contains(h.Groups, c.key.group)
+	return h.Version > tls.VersionTLS12 || h.Role == keymanager.RoleClient || c.key.group == 0 || slices.Contains(h.Groups, c.key.group)
 }
 
 // builderByBuilder is Java's key manager in a client: asked once for all types,
@@ -236,7 +203,7 @@ func (m *model) scheme(c modelled) int {
 	if m.has(devSigning) {
 		key = c.ours.key
 	}
-	return slices.IndexFunc(m.q.hello.Schemes, func(s tlsScheme) bool { return m.offers(s) && setOf(s)&key.usable(m.q.hello.Version) != 0 })
+	return slices.IndexFunc(m.q.hello.Schemes, func(s tls.SignatureScheme) bool { return m.offers(s) && setOf(s)&key.usable(m.q.hello.Version) != 0 })
 }
 
 func (m *model) takesSuite(c *candidate) bool {
@@ -251,7 +218,7 @@ func (m *model) takesIssuers(c *candidate) bool {
 }
 
 func (m *model) takesChain(c modelled) bool {
-	offered := setOfAll(slices.DeleteFunc(slices.Clone(m.q.hello.Schemes), func(s tlsScheme) bool { return !m.offers(s) }))
+	offered := setOfAll(slices.DeleteFunc(slices.Clone(m.q.hello.Schemes), func(s tls.SignatureScheme) bool { return !m.offers(s) }))
 	certs := c.ours.chain.parsed
 	selfSigned := func(i int) bool { return i == len(certs)-1 && bytes.Equal(certs[i].RawIssuer, certs[i].RawSubject) }
 	for i := range certs {
@@ -266,7 +233,7 @@ func (m *model) takesChain(c modelled) bool {
 			return false
 		}
 	}
-	return m.permits(certs)
+	return (m.has(devUsage) || c.jdk.barred == nil) && m.permits(certs)
 }
 
 func (m *model) permits(certs []*x509.Certificate) bool {
@@ -308,35 +275,4 @@ func (m *model) classOf(c modelled) (class, match int) {
 		return 1, match
 	}
 	return 0, match
-}
-
-// explain returns the smallest set of deviations that makes Java's choice ours.
-func explain(t *testing.T, q *question, sunx509 bool, want answer) (deviations, bool) {
-	t.Helper()
-	all := checkedDeviations
-	if sunx509 {
-		all = uncheckedDeviations
-	}
-	var sets []deviations
-	for d := deviations(0); d <= all; d++ {
-		if d&^all == 0 {
-			sets = append(sets, d)
-		}
-	}
-	slices.SortStableFunc(sets, func(a, b deviations) int { return bits.OnesCount16(uint16(a)) - bits.OnesCount16(uint16(b)) })
-	for _, d := range sets {
-		if sameOutcome(newModel(t, q, d, sunx509).answer(), want) {
-			return d, true
-		}
-	}
-	return 0, false
-}
-
-// sameOutcome compares what peers see: an entry that can't sign ends a
-// handshake like none.
-func sameOutcome(a, b answer) bool {
-	if a.failed || b.failed {
-		return a.failed == b.failed
-	}
-	return a.entry == b.entry
 }

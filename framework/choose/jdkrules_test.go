@@ -117,6 +117,7 @@ func (w *ruleWorld) usageRules() []jdkRule {
 			schemes(modern(""), tls.Ed25519, tls.ECDSAWithP256AndSHA256), "x", "x", "x"},
 		{"preferred_then_expired_then_mismatch", at, entries{w.usage("mismatch", testca.P256, ds|ka, client), w.expired("expired", testca.P256), good}, modern(""), "mismatch", "good", "good"},
 		{"expired_before_mismatch", at, entries{w.usage("mismatch", testca.P256, ds|ka, client), w.expired("expired", testca.P256)}, modern(""), "mismatch", "expired", "expired"},
+		{"key_usage_without_a_use", "AlgorithmChecker, deviation 1", entries{w.usage("x", testca.P256, x509.KeyUsageEncipherOnly)}, modern(""), "x", "x", ""},
 		{"time_stamping_beside_perfect_rsa", "NoGoodKey (8278560)", entries{w.usage("a", testca.P256, ds|ka, x509.ExtKeyUsageTimeStamping), goodRSA}, client0(), "a", "good", "good"},
 		{"time_stamping_first_type_of_a_server", "NoGoodKey, deviation 2", entries{w.usage("a", testca.P256, ds|ka, x509.ExtKeyUsageTimeStamping), goodRSA}, modern(""), "a", "good", "a"},
 	}

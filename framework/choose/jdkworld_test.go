@@ -63,7 +63,7 @@ func (w *jdkWorld) leaf(t *testing.T) testca.StoreEntry {
 	const server, client = x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth
 	s := testca.Spec{
 		Key:      oneOf(w.rng, testca.P256, testca.P256, testca.P256, testca.P384, testca.P521, testca.RSA2048, testca.RSA2048, testca.RSA2048, testca.RSA1024, testca.Ed25519),
-		KeyUsage: oneOf(w.rng, ds, ds, ds|ke, ds|ka, ds|ka, ds|ka, ke, ka, x509.KeyUsageEncipherOnly|ka),
+		KeyUsage: oneOf(w.rng, ds, ds, ds|ke, ds|ka, ds|ka, ds|ka, ke, ka, x509.KeyUsageEncipherOnly),
 		EKU: oneOf(w.rng, []x509.ExtKeyUsage{server}, []x509.ExtKeyUsage{server, client}, []x509.ExtKeyUsage{server, client},
 			[]x509.ExtKeyUsage{client}, []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, []x509.ExtKeyUsage{x509.ExtKeyUsageTimeStamping},
 			[]x509.ExtKeyUsage{x509.ExtKeyUsageMicrosoftServerGatedCrypto}),

@@ -14,8 +14,8 @@ import (
 
 // Select returns the credential for h, or an error that wraps
 // keymanager.ErrNoCredential. Its cost does not grow with the number of
-// entries, unless debug is on for env.Log: then every entry and its verdict is
-// logged.
+// entries, unless Options.JDKCompat is set, or debug is on for env.Log: then
+// every entry and its verdict is logged.
 //
 // A last resort that is served (expired, not yet valid, wrong usage) is a
 // warning, once a day for each entry and class.
