@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -37,6 +38,9 @@ type ViewOptions struct {
 // Views keeps the current view of the keystores of a tier, and with it what the
 // tier derives from it, a T. Its methods are safe for concurrent use; Current
 // and View cost one atomic load.
+//
+// A tier embeds it and so has all of a key manager that is about keystores:
+// keymanager.Lister, Reloader and Numbered.
 type Views[T any] struct {
 	env    keymanager.Env
 	opt    ViewOptions
@@ -90,6 +94,15 @@ func (v *Views[T]) Current() T { return v.current.Load().value }
 
 // View returns the current view. It may be newer than what Current returned.
 func (v *Views[T]) View() *View { return v.current.Load().view }
+
+// List returns the entries of the current view, as keymanager.Lister has it.
+func (v *Views[T]) List(context.Context) ([]keymanager.Entry, error) {
+	return slices.Clone(v.View().Entries), nil
+}
+
+// Generation returns the number of the current view, as keymanager.Numbered has
+// it.
+func (v *Views[T]) Generation() uint64 { return v.View().Generation }
 
 // Changed returns the current view and a channel that is closed when it is
 // replaced. A watcher loops over it and misses nothing but intermediate views.

@@ -12,7 +12,6 @@ package sunx509
 
 import (
 	"context"
-	"slices"
 
 	"github.com/tlsd/tlsd/framework/choose"
 	"github.com/tlsd/tlsd/framework/keymanager"
@@ -25,7 +24,7 @@ func Tier() keymanager.Tier { return keymanager.Tier{Name: "sunx509", Open: open
 // manager is safe for concurrent use: a Select sees one view from beginning to
 // end, whatever is reloaded meanwhile.
 type manager struct {
-	views *keystore.Views[*choose.Chooser]
+	*keystore.Views[*choose.Chooser]
 }
 
 var (
@@ -50,17 +49,9 @@ func (m *manager) Select(ctx context.Context, h *keymanager.Hello) (*keymanager.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return m.views.Current().Select(h)
+	return m.Current().Select(h)
 }
 
 func (m *manager) Explain(_ context.Context, h *keymanager.Hello) ([]keymanager.Verdict, error) {
-	return m.views.Current().Explain(h)
+	return m.Current().Explain(h)
 }
-
-func (m *manager) List(context.Context) ([]keymanager.Entry, error) {
-	return slices.Clone(m.views.View().Entries), nil
-}
-
-func (m *manager) Reload(ctx context.Context) error { return m.views.Reload(ctx) }
-
-func (m *manager) Generation() uint64 { return m.views.View().Generation }
