@@ -80,6 +80,9 @@ func credentialFromProto(m *pb.SelectResponse, parse parseLeaf) (*keymanager.Cre
 	if m.GetBuilder() < 0 {
 		return nil, keymanager.KeyID{}, fmt.Errorf("credential %q: builder index %d", m.GetAlias(), m.GetBuilder())
 	}
+	if m.GetGeneration() > maxGeneration {
+		return nil, keymanager.KeyID{}, fmt.Errorf("credential %q: generation %d", m.GetAlias(), m.GetGeneration())
+	}
 	leaf, id, err := checkLeaf(m.GetChain(), m.GetKeyId(), parse)
 	if err != nil {
 		return nil, id, fmt.Errorf("credential %q of builder %d: %w", m.GetAlias(), m.GetBuilder(), err)

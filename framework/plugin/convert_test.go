@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -200,5 +201,20 @@ func TestErrorsKeepTheirLines(t *testing.T) {
 	err := fromStatus(toStatus(errors.New("first \x1b[2J\nsecond")))
 	if got, want := err.Error(), "first \\x1b[2J\nsecond"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestUnbelievableGenerationIsRefused keeps a key manager that lies from using
+// up the numbers of its successors.
+func TestUnbelievableGenerationIsRefused(t *testing.T) {
+	if _, _, err := credentialFromProto(&pb.SelectResponse{Generation: maxGeneration + 1}, nil); err == nil || !strings.Contains(err.Error(), "generation") {
+		t.Errorf("credential: %v", err)
+	}
+	var n newest
+	n.init()
+	n.raise(7, "true")
+	n.raise(^uint64(0), "lie")
+	if got := n.get(); got != 7 {
+		t.Errorf("newest is %d", got)
 	}
 }

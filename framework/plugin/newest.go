@@ -5,6 +5,11 @@ package plugin
 
 import "sync"
 
+// maxGeneration is the largest number that a generation is believed to have. No
+// honest key manager comes near, and one that lies could otherwise leave no
+// number for its successor.
+const maxGeneration = 1 << 62
+
 // newest is the newest generation that was heard of, from whatever reply.
 type newest struct {
 	mu     sync.Mutex // guards what follows
@@ -21,11 +26,11 @@ func (n *newest) get() uint64 {
 	return n.number
 }
 
-// raise tells of a generation, old ones too.
+// raise tells of a generation, old and unbelievable ones too.
 func (n *newest) raise(number uint64, cause string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if number <= n.number {
+	if number <= n.number || number > maxGeneration {
 		return
 	}
 	n.number, n.cause = number, cause

@@ -89,6 +89,8 @@ func (h *Host) sign(ctx context.Context, m *pb.SignRequest) ([]byte, error) {
 // List returns what the keystores hold. Usable entries have a Key that signs in
 // the key process.
 func (h *Host) List(ctx context.Context) ([]keymanager.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, configureTimeout)
+	defer cancel()
 	return call(ctx, h, func(_ context.Context, p *process) ([]keymanager.Entry, error) {
 		resp, err := p.api.List(ctx, &pb.ListRequest{}, large())
 		if err != nil {
@@ -115,6 +117,8 @@ func (h *Host) List(ctx context.Context) ([]keymanager.Entry, error) {
 // Reload has the key process read its keystores anew. On error the old state
 // stays in use.
 func (h *Host) Reload(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, configureTimeout)
+	defer cancel()
 	_, err := call(ctx, h, func(_ context.Context, p *process) (struct{}, error) {
 		resp, err := p.api.Reload(ctx, &pb.ReloadRequest{})
 		if err == nil {
@@ -135,6 +139,8 @@ func (h *Host) Trust(ctx context.Context, path, typ string, pw keymanager.Passwo
 	if err != nil {
 		return nil, nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, configureTimeout)
+	defer cancel()
 	resp, err := call(ctx, h, func(_ context.Context, p *process) (*pb.TrustResponse, error) {
 		resp, err := p.api.Trust(ctx, &pb.TrustRequest{Path: path, Type: typ, Password: passwordToProto(pw)}, large())
 		return resp, meaning(ctx, err)

@@ -18,7 +18,7 @@ const (
 	longPause        = 30 * time.Second
 	slowAfter        = 3               // starts, after which there is at most one a second
 	stableFor        = time.Minute     // after which a process counts as well started
-	configureTimeout = 2 * time.Minute // that a process has to open its keystores
+	configureTimeout = 2 * time.Minute // that a process has to open its keystores, at its start and later
 )
 
 // slot is what calls find: the process that answers, or nil in the gap between
