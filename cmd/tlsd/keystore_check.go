@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -127,6 +128,9 @@ func (c *examination) chain(e *keystore.Entry, chain []*x509.Certificate) {
 		if i+1 < len(chain) {
 			c.link(e, cert, chain[i+1])
 		}
+	}
+	if n := len(chain); n > 1 && bytes.Equal(chain[n-1].RawSubject, chain[n-1].RawIssuer) {
+		c.note(e, "the chain ends with its root %q, which clients do not need", title(chain[n-1]))
 	}
 	for _, note := range e.Notes {
 		c.note(e, "%s", note)

@@ -91,10 +91,15 @@ func (c *creation) build(ctx context.Context, password string) (*made, error) {
 	}
 	defer keystore.Wipe(key)
 	m := &made{}
-	if m.leaf, m.ca, err = c.certify(key); err != nil {
+	leaf, issuers, err := c.certify(key)
+	if err != nil {
 		return nil, err
 	}
-	store, err := pkcs12.Modern2023.WithIterations(iterations).Encode(key, m.leaf, nil, password)
+	m.leaf = leaf
+	for _, ca := range issuers {
+		m.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Raw})
+	}
+	store, err := pkcs12.Modern2023.WithIterations(iterations).Encode(key, leaf, issuers, password)
 	if err != nil {
 		return nil, fmt.Errorf("encode keystore %q: %w", c.file, err)
 	}
@@ -103,8 +108,8 @@ func (c *creation) build(ctx context.Context, password string) (*made, error) {
 }
 
 // certify makes the certificate of key, self-signed or by a CA whose
-// certificate it returns in PEM.
-func (c *creation) certify(key crypto.Signer) (leaf *x509.Certificate, ca []byte, err error) {
+// certificate it returns too: the rest of the chain.
+func (c *creation) certify(key crypto.Signer) (leaf *x509.Certificate, issuers []*x509.Certificate, err error) {
 	template := leafTemplate(c.names)
 	if c.ca == "" {
 		leaf, err = c.issue(template, key.Public(), template, key)
@@ -125,7 +130,7 @@ func (c *creation) certify(key crypto.Signer) (leaf *x509.Certificate, ca []byte
 		return nil, nil, err
 	}
 	leaf, err = c.issue(template, key.Public(), issuer, caKey)
-	return leaf, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: issuer.Raw}), err
+	return leaf, []*x509.Certificate{issuer}, err
 }
 
 // leafTemplate is a server's certificate for names and addresses.

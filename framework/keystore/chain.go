@@ -80,10 +80,7 @@ func buildChain(leaf *certificate, pool []*certificate) (chain []*certificate, n
 		chain = append(chain, next)
 		top = next
 	}
-	switch {
-	case len(chain) > 1 && top.selfIssued():
-		notes = append(notes, fmt.Sprintf("the chain ends with its root %q, which clients do not need", top.title()))
-	case len(chain) == 1 && !top.selfIssued() && top.parsed != nil:
+	if len(chain) == 1 && !top.selfIssued() && top.parsed != nil {
 		notes = append(notes, fmt.Sprintf("the issuer %q is not in the keystore: clients that do not trust it itself will fail", top.parsed.Issuer))
 	}
 	return chain, notes
