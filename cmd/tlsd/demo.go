@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -16,10 +15,9 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/tlsd/tlsd/framework/config"
 	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/internal/lockdir"
 )
 
 // Files of a throw-away keystore's directory.
@@ -48,115 +46,52 @@ func provideKeystore(ctx context.Context, eff *config.Effective) (caFile string,
 	return d.file(demoCA), d.remove, nil
 }
 
-// demo is the directory of a throw-away keystore. The lock on it tells a later
-// tlsd that somebody still needs it.
-type demo struct {
-	dir  string
-	lock *os.File
-}
+// demo is the directory of a throw-away keystore.
+type demo struct{ *lockdir.Dir }
 
-func (d *demo) file(name string) string { return filepath.Join(d.dir, name) }
+func (d demo) file(name string) string { return filepath.Join(d.Path, name) }
 
-func (d *demo) remove() {
-	_ = os.RemoveAll(d.dir) // a later start removes what is left
-	_ = d.lock.Close()
-}
+func (d demo) remove() { _ = d.Remove() } // a later start removes what is left
 
 // newDemo has a short-lived child make the keystore, so that this process never
 // holds the key or the password: all it knows is where they lie.
-func newDemo(ctx context.Context, names []string) (_ *demo, err error) {
+func newDemo(ctx context.Context, names []string) (_ demo, err error) {
 	d, err := newDemoDir()
 	if err != nil {
-		return nil, &status{exitMachine, fmt.Errorf("make a directory for the throw-away keystore: %w; give --keystore PATH, or set TMPDIR", err)}
+		return demo{}, &status{exitMachine, fmt.Errorf("make a directory for the throw-away keystore: %w; give --keystore PATH, or set TMPDIR", err)}
 	}
 	defer func() {
 		if err != nil {
 			d.remove()
 		}
 	}()
-	child := exec.CommandContext(ctx, "/proc/self/exe", append([]string{"demo-keystore", d.dir}, names...)...)
+	child := exec.CommandContext(ctx, "/proc/self/exe", append([]string{"demo-keystore", d.Path}, names...)...)
 	if _, err := os.Stat(child.Path); err != nil { // not Linux
 		if child.Path, err = os.Executable(); err != nil {
-			return nil, err
+			return demo{}, err
 		}
 	}
 	child.Args[0] = os.Args[0]
 	child.Env = []string{}
 	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's SIGINT is for its parent
 	if out, err := child.CombinedOutput(); err != nil {
-		return nil, &status{exitMachine, fmt.Errorf("make a throw-away keystore in %q: %w: %s", d.dir, err, strings.TrimSpace(string(out)))}
+		return demo{}, &status{exitMachine, fmt.Errorf("make a throw-away keystore in %q: %w: %s", d.Path, err, strings.TrimSpace(string(out)))}
 	}
 	return d, nil
 }
 
 // newDemoDir makes the directory in $TMPDIR or /tmp, after removing those that
 // a killed tlsd left there.
-func newDemoDir() (*demo, error) {
+func newDemoDir() (demo, error) {
 	var errs []error
 	for _, base := range []string{os.TempDir(), "/tmp"} {
-		removeStale(base)
-		d, err := lockedDir(base)
+		d, err := lockdir.Make(base, demoPrefix)
 		if err == nil {
-			return d, nil
+			return demo{d}, nil
 		}
 		errs = append(errs, err)
 	}
-	return nil, errors.Join(errs...)
-}
-
-// lockedDir makes and locks a directory. Between the two a starting tlsd may
-// take it for stale and remove it; then there is another try.
-func lockedDir(base string) (*demo, error) {
-	for {
-		dir, err := os.MkdirTemp(base, demoPrefix)
-		if err != nil {
-			return nil, err
-		}
-		lock, err := os.Open(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, errors.Join(err, os.Remove(dir))
-		}
-		if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-			return nil, errors.Join(fmt.Errorf("lock %q: %w", dir, err), lock.Close(), os.Remove(dir))
-		}
-		if sameFile(dir, lock) {
-			return &demo{dir, lock}, nil
-		}
-		_ = lock.Close()
-	}
-}
-
-func sameFile(path string, f *os.File) bool {
-	a, errA := os.Stat(path)
-	b, errB := f.Stat()
-	return errA == nil && errB == nil && os.SameFile(a, b)
-}
-
-// removeStale removes this user's directories in base that nobody has locked.
-func removeStale(base string) {
-	dirs, _ := filepath.Glob(filepath.Join(base, demoPrefix+"*"))
-	for _, dir := range dirs {
-		info, err := os.Lstat(dir)
-		if err != nil || !info.IsDir() || !mine(info) {
-			continue
-		}
-		lock, err := os.Open(dir)
-		if err != nil {
-			continue
-		}
-		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-			_ = os.RemoveAll(dir)
-		}
-		_ = lock.Close()
-	}
-}
-
-func mine(info os.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Geteuid()
+	return demo{}, errors.Join(errs...)
 }
 
 // demoNames are the names and addresses that the certificate is for: this

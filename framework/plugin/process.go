@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 
 	pb "github.com/tlsd/tlsd/framework/plugin/proto"
+	"github.com/tlsd/tlsd/internal/lockdir"
 )
 
 const (
@@ -44,7 +45,7 @@ type process struct {
 	client  *goplugin.Client
 	api     pb.KeyManagerClient
 	about   *pb.DescribeResponse
-	dir     string
+	dir     *lockdir.Dir
 	ctx     context.Context // ends with the process
 	selects *gate
 	signs   *gate
@@ -65,7 +66,7 @@ func (l *launch) start(ctx context.Context) (*process, error) {
 		return nil, err
 	}
 	p := &process{
-		child: newChild(ctx, l.exe, l.command(dir), newOutput(l.log, l.cmd.Tier)), dir: dir,
+		child: newChild(ctx, l.exe, l.command(dir.Path), newOutput(l.log, l.cmd.Tier)), dir: dir,
 		selects: newGate(), signs: newGate(), leaves: newLeafCache(), since: time.Now(), log: l.log,
 	}
 	p.client = goplugin.NewClient(p.clientConfig())
@@ -131,7 +132,7 @@ func (p *process) clientConfig() *goplugin.ClientConfig {
 		Logger:           pluginLogger(p.log),
 		SyncStdout:       p.child.output.stream("stdout"),
 		SyncStderr:       p.child.output.stream("stderr"),
-		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: p.dir},
+		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: p.dir.Path},
 		GRPCDialOptions:  []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxSmall), grpc.MaxCallSendMsgSize(maxLarge))},
 		RunnerFunc:       p.runner,
 	}
@@ -140,7 +141,7 @@ func (p *process) clientConfig() *goplugin.ClientConfig {
 // runner gives the child the rest of its environment. Its socket goes straight
 // into our run directory: a directory made by go-plugin depends on the umask.
 func (p *process) runner(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runner, error) {
-	p.child.cmd.Env = slices.Concat(p.child.cmd.Env, spec.Env, []string{goplugin.EnvUnixSocketDir + "=" + p.dir})
+	p.child.cmd.Env = slices.Concat(p.child.cmd.Env, spec.Env, []string{goplugin.EnvUnixSocketDir + "=" + p.dir.Path})
 	return p.child, nil
 }
 
@@ -228,7 +229,7 @@ func (p *process) stop() {
 	case <-killed:
 	case <-time.After(killGrace):
 	}
-	if err := os.RemoveAll(p.dir); err != nil {
+	if err := p.dir.Remove(); err != nil {
 		p.log.Warn("run directory not removed", zap.Error(err))
 	}
 }

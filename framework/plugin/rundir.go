@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/tlsd/tlsd/internal/lockdir"
 )
 
 // maxSocketName is the length of the longest name that go-plugin gives a socket
@@ -17,64 +19,61 @@ import (
 const maxSocketName = len("/plugin4294967295")
 
 // makeRunDir makes a directory for one start of a key process, which only this
-// user may enter, whatever the umask. It lies in base, or, where base is empty,
-// in the first default that is writable. The caller removes it.
-func makeRunDir(base string) (string, error) {
-	bases := []string{base}
+// user may enter, whatever the umask, and removes those that killed processes
+// left beside it. It lies in base, or, where base is empty, in the first default
+// that is writable. The caller removes it.
+func makeRunDir(base string) (*lockdir.Dir, error) {
+	bases, ours := []string{base}, base
 	if base == "" {
-		bases = defaultRunBases(os.Getenv)
+		bases, ours = defaultRunBases(os.Getenv)
 	}
 	var tried []string
 	for _, b := range bases {
+		if b == ours {
+			_ = os.Mkdir(b, 0o700) // makePrivateIn says if it isn't there
+		}
 		dir, err := makePrivateIn(b)
 		if err == nil {
 			return dir, nil
 		}
 		tried = append(tried, err.Error())
 	}
-	return "", fmt.Errorf("%w: %s; name a writable directory by run_dir", ErrRunDir, strings.Join(tried, "; "))
+	return nil, fmt.Errorf("%w: %s; name a writable directory by run_dir", ErrRunDir, strings.Join(tried, "; "))
 }
 
 // defaultRunBases lists where run directories go if nothing is said, best
 // first: what systemd made for the service, the user's own, the temporary one.
-func defaultRunBases(getenv func(string) string) []string {
-	var bases []string
+// Of these, ours is made if it is missing; the others are other people's to make.
+func defaultRunBases(getenv func(string) string) (bases []string, ours string) {
 	if first, _, _ := strings.Cut(getenv("RUNTIME_DIRECTORY"), ":"); first != "" {
 		bases = append(bases, first)
 	}
 	if dir := getenv("XDG_RUNTIME_DIR"); dir != "" {
-		bases = append(bases, filepath.Join(dir, "tlsd"))
+		ours = filepath.Join(dir, "tlsd")
+		bases = append(bases, ours)
 	}
 	if dir := getenv("TMPDIR"); dir != "" {
 		bases = append(bases, dir)
 	}
-	return append(bases, "/tmp")
+	return append(bases, "/tmp"), ours
 }
 
-// makePrivateIn makes a directory with a fresh name and mode 0700 in base, which
-// it makes too where only base itself is missing.
-func makePrivateIn(base string) (string, error) {
-	if err := os.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", err
-	}
+func makePrivateIn(base string) (*lockdir.Dir, error) {
 	abs, err := filepath.Abs(base)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if err := checkRunBase(abs); err != nil {
-		return "", err
+		return nil, err
 	}
-	dir, err := os.MkdirTemp(abs, "tlsd-")
+	dir, err := lockdir.Make(abs, "tlsd-")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	err = os.Chmod(dir, 0o700)
-	if err == nil && len(dir)+maxSocketName > maxSocketPath {
-		err = fmt.Errorf("%q is too long for a socket in it: use a directory of at most %d bytes",
-			base, maxSocketPath-maxSocketName-(len(dir)-len(abs)))
-	}
-	if err != nil {
-		return "", errors.Join(err, os.Remove(dir))
+	if len(dir.Path)+maxSocketName > maxSocketPath {
+		err := fmt.Errorf("%q is too long for a socket in it: use a directory of at most %d bytes",
+			base, maxSocketPath-maxSocketName-(len(dir.Path)-len(abs)))
+		return nil, errors.Join(err, dir.Remove())
 	}
 	return dir, nil
 }

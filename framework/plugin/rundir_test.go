@@ -34,9 +34,14 @@ func TestRunDirectory(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			dir, err := makeRunDir(tc.base)
 			if tc.want == "" {
-				info, statErr := os.Stat(dir)
-				if err != nil || statErr != nil || info.Mode().Perm() != 0o700 {
-					t.Errorf("made %q: %v, %v", dir, err, statErr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if info, err := os.Stat(dir.Path); err != nil || info.Mode().Perm() != 0o700 {
+					t.Errorf("made %q: %v", dir.Path, err)
+				}
+				if err := dir.Remove(); err != nil {
+					t.Error(err)
 				}
 				return
 			}
@@ -52,12 +57,35 @@ func TestRunDirectory(t *testing.T) {
 
 func TestDefaultRunDirectories(t *testing.T) {
 	env := map[string]string{"RUNTIME_DIRECTORY": "/run/tlsd:/run/other", "XDG_RUNTIME_DIR": "/run/user/1", "TMPDIR": "/var/tmp"}
-	got := fmt.Sprint(defaultRunBases(func(name string) string { return env[name] }))
-	if want := "[/run/tlsd /run/user/1/tlsd /var/tmp /tmp]"; got != want {
+	got := fmt.Sprintln(defaultRunBases(func(name string) string { return env[name] }))
+	if want := "[/run/tlsd /run/user/1/tlsd /var/tmp /tmp] /run/user/1/tlsd\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := fmt.Sprint(defaultRunBases(func(string) string { return "" })); got != "[/tmp]" {
+	if got := fmt.Sprintln(defaultRunBases(func(string) string { return "" })); got != "[/tmp] \n" {
 		t.Errorf("got %s, want [/tmp]", got)
+	}
+}
+
+// A temporary directory that is missing is passed over, and not made for good.
+func TestMissingTemporaryDirectoryStaysMissing(t *testing.T) {
+	tmp, xdg := shortTempDir(t)+"/tmp", shortTempDir(t)
+	t.Setenv("TMPDIR", tmp)
+	t.Setenv("RUNTIME_DIRECTORY", "")
+	for _, tc := range []struct{ xdg, want string }{{xdg, xdg + "/tlsd/"}, {"", "/tmp/"}} {
+		t.Setenv("XDG_RUNTIME_DIR", tc.xdg)
+		dir, err := makeRunDir("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(dir.Path, tc.want) {
+			t.Errorf("made %q, want it in %q", dir.Path, tc.want)
+		}
+		if err := dir.Remove(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(tmp); err == nil {
+		t.Error("TMPDIR was made")
 	}
 }
 

@@ -37,7 +37,7 @@ var known = map[string]may{
 	"framework/keymanager/keymanagertest": {own("framework/keymanager", "internal/testca"), nil},
 	"framework/keystore":                  {own("framework/keymanager", "logging"), others(zap, "golang.org/x/crypto")},
 	"framework/choose":                    {own("framework/keymanager", "logging"), others(zap)},
-	"framework/plugin":                    {own("framework/keymanager", "framework/keystore", "framework/plugin/proto", "logging"), others(zap, sys, goPlugin, hclog, grpc)},
+	"framework/plugin":                    {own("framework/keymanager", "framework/keystore", "framework/plugin/proto", "internal/lockdir", "logging"), others(zap, sys, goPlugin, hclog, grpc)},
 	"framework/plugin/proto":              {nil, others(grpc, protobuf)},
 	"framework/backend":                   {own("logging"), others(zap, "golang.org/x/net")},
 	"framework":                           {own("framework/backend", "framework/choose", "framework/keymanager", "framework/plugin", "logging"), others(zap, "golang.org/x/net")},
@@ -52,14 +52,15 @@ var known = map[string]may{
 	"plugins/pkixcached/cmd/tlsd-keymanager-pkixcached": tierCommand("pkixcached"),
 
 	"cmd/tlsd": {
-		own("framework", "framework/config", "framework/keymanager", "framework/keystore", "framework/plugin", "logging",
+		own("framework", "framework/config", "framework/keymanager", "framework/keystore", "framework/plugin", "internal/lockdir", "logging",
 			"plugins/sunx509", "plugins/pkix", "plugins/pkixcached"),
-		others(zap, cobra, sys, "golang.org/x/term", "software.sslmate.com/src/go-pkcs12"),
+		others(zap, cobra, "golang.org/x/term", "software.sslmate.com/src/go-pkcs12"),
 	},
 
 	"internal/archtest":  {},
 	"internal/doctest":   {},
 	"internal/e2e":       {},
+	"internal/lockdir":   {nil, others(sys)},
 	"internal/memsearch": {},
 	"internal/testca":    {},
 }
