@@ -4,8 +4,11 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Each mistake has its message: it names the key and where it was given, and
@@ -21,7 +24,7 @@ func TestBadInput(t *testing.T) {
 		{"unknown_key_in_list", input{file: "listeners:\n- listen: ':1'\n  backnd: x\n"}, `line 3: listeners[0].backnd: unknown key; did you mean "backend"?`},
 		{"unknown_key_json", input{ext: "json", file: "{\n\"keystores\": [{\n\t\"pth\": \"a\"}]}"}, `configuration file "tlsd.json": line 3: keystores[0].pth: unknown key; did you mean "path"?`},
 		{"unknown_key_toml", input{ext: "toml", file: "[log]\nlevle = 'info'\n"}, `configuration file "tlsd.toml": log.levle: unknown key; did you mean "level"?`},
-		{"far_from_any_key", input{file: "drain: {xyzzy: 1}\n"}, `drain.xyzzy: unknown key; known here: delay, timeout`},
+		{"far_from_any_key", input{file: "drain: {xyzzy: 1}\n"}, `drain.xyzzy: unknown key; known here: timeout`},
 		{"other_case", input{file: "Keymanager: pkix\n"}, `Keymanager: unknown key; did you mean "keymanager"?`},
 		{"twice", input{file: "keymanager: pkix\nlog: {level: info}\nkeymanager: sunx509\n"}, `line 3: keymanager: given twice, first on line 1`},
 		{"twice_json", input{ext: "json", file: "{\"keymanager\": \"pkix\",\n\"keymanager\": \"pkix\"}"}, `line 2: keymanager: given twice, first on line 1`},
@@ -59,17 +62,17 @@ func TestBadInput(t *testing.T) {
 		{"cert_checking", input{args: []string{"--keymanager", "sunx509", "-Djdk.tls.SunX509KeyManager.certChecking=true"}}, `sunx509 checks no certificates; use --keymanager pkix`},
 
 		{"unknown_flag", input{args: []string{"--keystor", "a"}}, `unknown flag: --keystor; did you mean --keystore?`},
+		{"jvm_flag", input{args: []string{"-Xmx512m"}}, `-Xmx512m: a JVM's option; those go into TLSD_OPTS`},
 		{"later_flag", input{args: []string{"--metrics", ":9100"}}, `flag --metrics: not supported yet in this version`},
 		{"flag_twice", input{args: []string{"--listen", ":1", "--listen", ":2"}}, `it is given twice`},
 		{"empty_flag", input{args: []string{"--keystore", ""}}, `it is empty`},
 
 		{"unknown_property", input{args: []string{"-Djavax.net.ssl.keystore=a"}}, `-D javax.net.ssl.keystore: unknown name; did you mean javax.net.ssl.keyStore? (known: javax.net.debug, javax.net.ssl.keyStore,`},
 		{"unknown_tlsd_property", input{args: []string{"-D", "tlsd.listen=a"}}, `-D tlsd.listen: unknown name (known: `},
-		{"foreign_property", input{args: []string{"-Duser.home=a"}}, `-D user.home: unknown name`},
+		{"foreign_property", input{args: []string{"-Duser.home=a"}}, `-D user.home: unknown name; other programs' names go into TLSD_OPTS`},
 		{"property_without_value", input{args: []string{"-Djavax.net.ssl.keyStore"}}, `-D javax.net.ssl.keyStore: has no value`},
 		{"property_without_name", input{args: []string{"-D", "=a"}}, `-D without a name`},
 		{"unknown_property_in_opts", input{env: map[string]string{EnvOpts: "-Djdk.tls.bogus=1"}}, `-D jdk.tls.bogus: unknown name`},
-		{"other_option_in_opts", input{env: map[string]string{EnvOpts: "-Xmx1g --listen"}}, `environment TLSD_OPTS: word 2 is no -D or -X option`},
 		{"open_quote_in_opts", input{env: map[string]string{EnvOpts: `-Da="b`}}, `environment TLSD_OPTS: a quote is not closed`},
 		{"keystore_none", input{args: []string{"-Djavax.net.ssl.keyStore=NONE"}}, `NONE stands for a token`},
 
@@ -79,12 +82,14 @@ func TestBadInput(t *testing.T) {
 		{"alias_twice", input{file: "keystores: [{path: a, key_passwords: [{alias: Web, file: x}, {alias: web, file: y}]}]"}, `alias "web" is given twice`},
 		{"plugin_form", input{args: []string{"--plugin", "hsm"}}, `flag --plugin: "hsm": write NAME=PATH`},
 		{"plugin_checksum", input{args: []string{"--plugin", "hsm=/bin/true@sha256:12"}}, `"12" is no SHA-256`},
+		{"plugin_checksum_kind", input{args: []string{"--plugin", "hsm=/bin/true@" + strings.Repeat("0f", 32)}}, `write @sha256:0f0f`},
 		{"plugin_of_tier_name", input{args: []string{"--plugin", "pkix=/bin/true"}}, `"pkix" is the name of a tier that is built in`},
 		{"setting_of_nobody", input{args: []string{"--plugin-setting", "hsm.pin=1"}}, `there is no plugin "hsm"`},
 
 		{"address", input{args: []string{"--listen", "8443"}}, `listeners[0].listen (flag --listen): "8443" is no address; write host:port`},
 		{"backend", input{args: []string{"--backend", "localhost:8080"}}, `listeners[0].backend (flag --backend): backend "localhost:8080": `},
 		{"backend_tls_without_tls", input{file: "keystores: [{path: a}]\nlisteners: [{backend: 'http://a', backend_tls: {name: a}}]"}, `backend_tls (tlsd.yaml:2): is for https and tls backends, and this one is "http://a"`},
+		{"tab_in_yaml", input{file: "log:\n\tlevel: info\n"}, `cannot start any token: YAML is indented with blanks, never with tabs`},
 		{"two_listeners_and_flag", input{file: "keystores: [{path: a}]\nlisteners: [{listen: ':1'}, {listen: ':2'}]", args: []string{"--backend", "tcp://a:1"}}, `flag --backend: describes one listener, and "tlsd.yaml" has 2`},
 		{"same_address", input{file: "keystores: [{path: a}]\nlisteners: [{listen: ':1'}, {listen: ':1'}]"}, `":1" is what listeners[0] listens on`},
 		{"client_auth", input{args: []string{"--client-auth", "need", "--client-ca", "a"}}, `client_auth (flag --client-auth): "need" is neither none, optional nor require`},
@@ -92,11 +97,14 @@ func TestBadInput(t *testing.T) {
 		{"ca_without_client_auth", input{args: []string{"--client-ca", "a"}}, `client_ca (flag --client-ca): says nothing about whether certificates are asked for`},
 		{"proxy", input{file: "keystores: [{path: a}]\nlisteners: [{trusted_proxies: [here]}]"}, `trusted_proxies[0] (tlsd.yaml:2): "here" is no CIDR`},
 		{"header_format", input{file: "keystores: [{path: a}]\nlisteners: [{client_headers: {format: pem}}]"}, `"pem" is no format; there are rfc9440, der-b64, pem-urlencoded, pem-spaces`},
-		{"version", input{args: []string{"-Djdk.tls.server.protocols=TLSv1.1,TLSv1.2"}}, `-D jdk.tls.server.protocols: there is no version "TLSv1.1" here; there are 1.2, 1.3`},
+		{"version", input{args: []string{"-Djdk.tls.server.protocols=TLSv1.1,TLSv1.2"}}, `-D jdk.tls.server.protocols: there is no version "TLSv1.1" here; it is never offered: leave it out; there are TLSv1.2, TLSv1.3`},
 		{"versions_crossed", input{file: "keystores: [{path: a}]\nlisteners: [{tls: {min_version: '1.3', max_version: '1.2'}}]"}, `max_version (tlsd.yaml:2): "1.2" is below min_version "1.3"`},
-		{"suite", input{args: []string{"-Djdk.tls.server.cipherSuites=TLS_RSA_WITH_AES_128_GCM_SHA256"}}, `there is no cipher suite "TLS_RSA_WITH_AES_128_GCM_SHA256" here; there are TLS_AES_128_GCM_SHA256,`},
+		{"suite", input{args: []string{"-Djdk.tls.server.cipherSuites=TLS_RSA_WITH_AES_128_GCM_SHA256"}}, `there is no cipher suite "TLS_RSA_WITH_AES_128_GCM_SHA256" here; a key exchange by RSA encryption is never offered: leave it out; there are TLS_AES_128_GCM_SHA256,`},
+		{"suite_of_dhe", input{args: []string{"-Djdk.tls.server.cipherSuites=TLS_DHE_RSA_WITH_AES_128_GCM_SHA256"}}, `finite-field Diffie-Hellman is never offered: leave it out`},
+		{"suite_of_openssl", input{args: []string{"-Djdk.tls.server.cipherSuites=ECDHE-ECDSA-AES128-GCM-SHA256"}}, `here; did you mean TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256? there are`},
+		{"suite_of_openssl_cbc", input{args: []string{"-Djdk.tls.server.cipherSuites=ECDHE-RSA-AES256-SHA"}}, `here; did you mean TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA? there are`},
 		{"only_tls13_suites", input{args: []string{"-Djdk.tls.server.cipherSuites=TLS_AES_256_GCM_SHA384"}}, `names no suite of TLS 1.2; add one, or set min_version "1.3"`},
-		{"group", input{args: []string{"-Djdk.tls.namedGroups=x25519,ffdhe2048"}}, `there is no group "ffdhe2048" here; there are X25519MLKEM768,`},
+		{"group", input{args: []string{"-Djdk.tls.namedGroups=x25519,ffdhe2048"}}, `there is no group "ffdhe2048" here; finite-field Diffie-Hellman is never offered: leave it out; there are X25519MLKEM768,`},
 		{"log_level", input{args: []string{"--log-level", "loud"}}, `log.level (flag --log-level): log level "loud": unknown`},
 		{"log_format", input{args: []string{"--log-format", "xml"}}, `"xml" is neither json nor console`},
 		{"debug_logger", input{args: []string{"--debug", "keymanger"}}, `there is no logger "keymanger" to debug`},
@@ -120,18 +128,21 @@ func TestErrorsShowNoSecret(t *testing.T) {
 	for name, in := range map[string]input{
 		"opts_blank":     {env: map[string]string{EnvOpts: "-Djavax.net.ssl.keyStorePassword=a " + secret}},
 		"opts_dash":      {env: map[string]string{EnvOpts: "-Djavax.net.ssl.keyStorePassword=a -" + secret}},
+		"opts_value":     {env: map[string]string{EnvOpts: "-javaagent:/agent.jar=token=" + secret + " -ea:" + secret}},
+		"variable":       {env: map[string]string{"TLSD_PASSWORD": secret}},
 		"no_name":        {args: []string{"-D", "=" + secret}},
 		"unknown_name":   {args: []string{"-Djavax.net.ssl.password=" + secret}},
 		"plugin_setting": {args: []string{"--plugin-setting", "hsm.pin=" + secret}},
 		"in_file":        {file: "keystores: [{path: a, password: " + secret + "}]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := in.load(t)
+			eff, err := in.load(t)
+			said := fmt.Sprint(err)
 			if err == nil {
-				t.Fatal("no error")
+				said = strings.Join(eff.Notes, "\n")
 			}
-			if strings.Contains(err.Error(), secret) {
-				t.Errorf("the error shows the secret: %v", err)
+			if said == "" || strings.Contains(said, secret) {
+				t.Errorf("said: %s", said)
 			}
 		})
 	}
@@ -147,6 +158,12 @@ func TestNotes(t *testing.T) {
 		{"password_in_argv", input{args: []string{"--keystore", "a", "-Djavax.net.ssl.keyStorePassword=x"}}, "everyone who can list processes"},
 		{"password_in_opts", input{args: []string{"--keystore", "a"}, env: map[string]string{EnvOpts: "-Djavax.net.ssl.keyStorePassword=x"}}, ""},
 		{"jvm_option_in_opts", input{env: map[string]string{EnvOpts: "-Xmx512m"}}, "-Xmx512m in TLSD_OPTS is a JVM's option"},
+		{"forgotten_keystore", input{args: []string{"--keystore-password-file", "p"}}, "no keystore is configured: serving a throw-away certificate; flag --keystore-password-file has no effect"},
+		{"forgotten_keystore_in_environment", input{env: map[string]string{EnvKeystorePassword: "x"}}, "no keystore is configured: serving a throw-away certificate; environment TLSD_KEYSTORE_PASSWORD has no effect"},
+		{"unknown_variable", input{env: map[string]string{"TLSD_KEYSTORE": "a"}}, "environment TLSD_KEYSTORE has no effect: there are TLSD_KEYMANAGER, TLSD_KEYSTORE_PASSWORD, TLSD_OPTS"},
+		{"variables_of_a_service", input{env: map[string]string{"TLSD_PORT": "tcp://10.0.0.1:8443", "TLSD_PORT_8443_TCP": "x", "TLSD_SERVICE_HOST": "x"}}, ""},
+		{"tlsd_flag_in_opts", input{env: map[string]string{EnvOpts: "--listen=127.0.0.1:1"}}, "--listen in TLSD_OPTS has no effect: it belongs on the command line"},
+		{"unknown_word_in_opts", input{env: map[string]string{EnvOpts: "-Da.b=c d"}}, "word 2 in TLSD_OPTS has no effect: it is no option that is known; a value with a blank in it needs quotes"},
 		{"foreign_in_opts", input{env: map[string]string{EnvOpts: "-Dspring.profiles.active=prod"}}, "-D spring.profiles.active in TLSD_OPTS is not tlsd's"},
 		{"idle_name", input{args: []string{"-Djdk.tls.ephemeralDHKeySize=2048"}}, "-D jdk.tls.ephemeralDHKeySize has no effect: finite-field"},
 		{"debug_of_other", input{args: []string{"-Djavax.net.debug=ssl:handshake"}}, `"ssl:handshake" has no effect`},
@@ -162,5 +179,30 @@ func TestNotes(t *testing.T) {
 				t.Errorf("got notes %q, want %q", notes, tt.want)
 			}
 		})
+	}
+}
+
+// A whole JAVA_OPTS can be pasted: each word that means nothing here is named
+// once, without its value.
+func TestPastedJavaOptions(t *testing.T) {
+	const opts = "-server -ea:com.example... -XX:+UseG1GC -javaagent:/a.jar=x --add-opens java.base/java.lang=ALL-UNNAMED " +
+		"--add-exports=java.base/sun.security.x509=ALL-UNNAMED -cp /app/* --module-path /mods -Dtlsd.keymanager=pkix -jar app.jar"
+	want := []string{"-server", "-ea", "-XX:+UseG1GC", "-javaagent", "--add-opens", "--add-exports", "-cp", "--module-path", "-jar"}
+	for i := range want {
+		want[i] += " in TLSD_OPTS is a JVM's option and has no effect"
+	}
+	eff := input{env: map[string]string{EnvOpts: opts}}.mustLoad(t)
+	if diff := cmp.Diff(want, eff.Notes); diff != "" {
+		t.Error(diff)
+	}
+	if eff.KeyManager != "pkix" {
+		t.Errorf("key manager %q", eff.KeyManager)
+	}
+}
+
+func TestTrustedProxyAsAddress(t *testing.T) {
+	eff := input{file: "keystores: [{path: a}]\nlisteners: [{trusted_proxies: [10.1.2.3, '::1', 192.0.2.0/24]}]\n"}.mustLoad(t)
+	if got, want := fmt.Sprint(eff.Listeners[0].TrustedProxies), "[10.1.2.3/32 ::1/128 192.0.2.0/24]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

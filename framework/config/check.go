@@ -125,14 +125,16 @@ func (c *checker) duration(n *node, path string) {
 
 func (c *checker) fields(n *node, t reflect.Type, path string) {
 	c.repeated(n, path)
-	known := keysOf(t)
+	keys := keysOf(t)
+	isLater := func(key string) bool { return fieldsOf(t)[slices.Index(keys, key)].Type == reflect.TypeFor[later]() }
+	known := slices.DeleteFunc(slices.Clone(keys), isLater)
 	for _, f := range n.fields {
 		at := join(path, f.key)
-		i := slices.Index(known, f.key)
+		i := slices.Index(keys, f.key)
 		switch {
 		case i < 0:
 			c.report(f.line, "%s: unknown key%s", at, unknownHint(f.key, known))
-		case fieldsOf(t)[i].Type == reflect.TypeFor[later]():
+		case isLater(f.key):
 			c.report(f.line, "%s: not supported yet in this version", at)
 		default:
 			c.value(f.value, fieldsOf(t)[i].Type, at)

@@ -15,7 +15,10 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/tlsd/tlsd/framework"
 	"github.com/tlsd/tlsd/framework/keymanager"
@@ -26,13 +29,15 @@ const (
 	EnvKeyManager       = "TLSD_KEYMANAGER"
 	EnvKeystorePassword = "TLSD_KEYSTORE_PASSWORD" // a variable's name, no secret
 	EnvOpts             = "TLSD_OPTS"
+
+	envPrefix = "TLSD_"
 )
 
 // Input is what a configuration is made of. The zero value gives the defaults.
 type Input struct {
-	Flags  *Flags                   // nil: none were given
-	Getenv func(name string) string // nil: os.Getenv; empty is not set
-	Tiers  []keymanager.Tier        // built into this program
+	Flags   *Flags            // nil: none were given
+	Environ []string          // NAME=value, as os.Environ has it, which nil stands for; empty is not set
+	Tiers   []keymanager.Tier // built into this program
 }
 
 // Effective is a configuration and where it came from.
@@ -77,14 +82,15 @@ func Load(in Input) (*Effective, error) {
 
 // overlay lays over the file what was given elsewhere, lowest first.
 func (d *draft) overlay(in Input) error {
-	getenv := in.Getenv
-	if getenv == nil {
-		getenv = os.Getenv
+	environ := in.Environ
+	if environ == nil {
+		environ = os.Environ()
 	}
-	if err := d.environment(getenv); err != nil {
+	env := environment(environ)
+	if err := d.environment(env); err != nil {
 		return err
 	}
-	opts, notes, err := parseOpts(getenv(EnvOpts))
+	opts, notes, err := parseOpts(env[EnvOpts])
 	if err != nil {
 		return fmt.Errorf("environment %s: %w", EnvOpts, err)
 	}
@@ -102,16 +108,39 @@ func (d *draft) overlay(in Input) error {
 	return in.Flags.apply(d)
 }
 
-func (d *draft) environment(getenv func(string) string) error {
-	if name := getenv(EnvKeyManager); name != "" {
+// environment returns the variables that are tlsd's by name.
+func environment(environ []string) map[string]string {
+	env := map[string]string{}
+	for _, e := range environ {
+		if name, value, _ := strings.Cut(e, "="); strings.HasPrefix(name, envPrefix) {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+func (d *draft) environment(env map[string]string) error {
+	if name := env[EnvKeyManager]; name != "" {
 		if err := d.setKeyManager(name, "environment "+EnvKeyManager); err != nil {
 			return err
 		}
 	}
-	if pw := getenv(EnvKeystorePassword); pw != "" {
+	if pw := env[EnvKeystorePassword]; pw != "" {
 		d.setStorePassword(pw, "environment "+EnvKeystorePassword)
 	}
+	known := []string{EnvKeyManager, EnvKeystorePassword, EnvOpts}
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if !slices.Contains(known, name) && !ofService(name) {
+			d.note("environment %s has no effect: there are %s", name, strings.Join(known, ", "))
+		}
+	}
 	return nil
+}
+
+// ofService reports whether Kubernetes sets a variable where a service is called
+// tlsd.
+func ofService(name string) bool {
+	return name == envPrefix+"PORT" || strings.HasPrefix(name, envPrefix+"PORT_") || strings.HasPrefix(name, envPrefix+"SERVICE_")
 }
 
 // LoadPlugins reads as Load does and returns the external plugins only, whatever

@@ -61,7 +61,7 @@ func parseYAML(raw []byte) (*node, error) {
 		if errors.Is(err, io.EOF) {
 			return &node{kind: kindNull}, nil
 		}
-		return nil, err
+		return nil, explainYAML(err)
 	}
 	if dec.Decode(&second) == nil {
 		return nil, fmt.Errorf("line %d: a second document; only one can be read", second.Line)
@@ -74,6 +74,14 @@ func parseYAML(raw []byte) (*node, error) {
 		return nil, err
 	}
 	return fromYAML(&doc)
+}
+
+// explainYAML adds what is behind the parser's commonest complaint.
+func explainYAML(err error) error {
+	if strings.Contains(err.Error(), "cannot start any token") {
+		return fmt.Errorf("%w: YAML is indented with blanks, never with tabs, and a value that begins with @, %% or ` needs quotes", err)
+	}
+	return err
 }
 
 func fromYAML(y *yaml.Node) (*node, error) {

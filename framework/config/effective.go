@@ -49,6 +49,9 @@ func (d *draft) effective(in Input) (*Effective, error) {
 	if err != nil {
 		return nil, err
 	}
+	if demo {
+		d.noteForgotten()
+	}
 	cfg := framework.Config{
 		KeyManager: tier, Tiers: in.Tiers, Plugins: plugins,
 		Keystores: d.sources(), Options: d.options(), Listeners: listeners,
@@ -94,4 +97,14 @@ func (d *draft) wantsDemo(external bool) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// noteForgotten tells of what was given for a keystore that is missing.
+func (d *draft) noteForgotten() {
+	for _, from := range []string{d.passwords.from, d.keyPasswords.from, d.storeType.from} {
+		if from != "" {
+			d.note("no keystore is configured: serving a throw-away certificate; %s has no effect without --keystore PATH", from)
+			return
+		}
+	}
 }

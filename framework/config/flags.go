@@ -6,6 +6,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 )
@@ -56,7 +57,7 @@ func flagDefs() []flagDef {
 		{name: "demo", plain: true, set: one((*draft).setDemo),
 			usage: "serve with a throw-away keystore, even where others can connect"},
 		{name: "log-level", set: one((*draft).setLogLevel),
-			usage: "least `LEVEL` that is logged: debug, info, warn or error (default info)"},
+			usage: "least `LEVEL` that is logged: debug, info, warn, error or off (default info)"},
 		{name: "log-format", set: one((*draft).setLogFormat),
 			usage: "`FORMAT` of the log: json or console (default console on a terminal, else json)"},
 		{name: "debug", many: true, set: (*draft).setDebug,
@@ -86,6 +87,9 @@ func FlagError(fs *pflag.FlagSet, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return err
+	}
+	if letters := unknown.GetSpecifiedShortnames(); strings.HasPrefix(letters, "X") {
+		return fmt.Errorf("-%s: a JVM's option; those go into %s, where they are of no harm", letters, EnvOpts)
 	}
 	var known []string
 	fs.VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })

@@ -190,8 +190,11 @@ func (d *draft) clientAuth(at string, s *listener, l *framework.Listener) error 
 func (d *draft) proxies(at string, s *listener, l *framework.Listener) error {
 	for i, text := range s.TrustedProxies {
 		p, err := netip.ParsePrefix(text)
+		if ip, notIP := netip.ParseAddr(text); notIP == nil && ip.Zone() == "" {
+			p, err = netip.PrefixFrom(ip, ip.BitLen()), nil
+		}
 		if err != nil {
-			return d.wrong(fmt.Sprintf("%strusted_proxies[%d]", at, i), "%q is no CIDR; write 10.0.0.0/8, or 10.1.2.3/32 for one address", text)
+			return d.wrong(fmt.Sprintf("%strusted_proxies[%d]", at, i), "%q is no CIDR; write 10.0.0.0/8, or 10.1.2.3 for one address", text)
 		}
 		l.TrustedProxies = append(l.TrustedProxies, p)
 	}

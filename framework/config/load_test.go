@@ -45,7 +45,15 @@ func (in input) load(t *testing.T) (*Effective, error) {
 	if err := fs.Parse(args); err != nil {
 		return nil, FlagError(fs, err)
 	}
-	return Load(Input{Flags: &flags, Getenv: func(name string) string { return in.env[name] }, Tiers: tiersWithout(in.not...)})
+	return Load(Input{Flags: &flags, Environ: in.environ(), Tiers: tiersWithout(in.not...)})
+}
+
+func (in input) environ() []string {
+	environ := []string{"HOME=/home/tlsd"}
+	for name, value := range in.env {
+		environ = append(environ, name+"="+value)
+	}
+	return environ
 }
 
 func (in input) mustLoad(t *testing.T) *Effective {
@@ -132,7 +140,7 @@ func TestDefaultTierMovesWithBuild(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tiers := tiersWithout(tt.not...)
-			eff, err := Load(Input{Getenv: func(string) string { return "" }, Tiers: tiers})
+			eff, err := Load(Input{Environ: []string{}, Tiers: tiers})
 			if err != nil || eff.KeyManager != tt.want {
 				t.Errorf("got %v, %v; want %q", eff, err, tt.want)
 			}

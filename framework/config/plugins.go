@@ -29,6 +29,9 @@ func (d *draft) setPlugins(values []string, from string) error {
 			p.Path, p.SHA256 = path[:n], path[n+len("@sha256:"):]
 			d.origins[at+"sha256"] = from
 		}
+		if n := strings.LastIndex(p.Path, "@"); n >= 0 && isSHA256(p.Path[n+1:]) {
+			return fmt.Errorf("%s: %q: before a checksum stands its kind: write @sha256:%s", from, v, p.Path[n+1:])
+		}
 		d.Plugins = append(d.Plugins, p)
 		d.origins[at+"name"], d.origins[at+"path"] = from, from
 	}
@@ -58,6 +61,8 @@ func (d *draft) setPluginSettings(values []string, from string) error {
 	return nil
 }
 
+func isSHA256(s string) bool { return regexp.MustCompile("^[0-9a-fA-F]{64}$").MatchString(s) }
+
 func jsonOrText(s string) any {
 	if json.Valid([]byte(s)) {
 		return json.RawMessage(s)
@@ -67,7 +72,7 @@ func jsonOrText(s string) any {
 
 func (d *draft) plugins(tiers []keymanager.Tier) ([]framework.Plugin, error) {
 	var plugins []framework.Plugin
-	names, checksum := map[string]bool{}, regexp.MustCompile("^[0-9a-fA-F]{64}$")
+	names := map[string]bool{}
 	for i, p := range d.Plugins {
 		at := fmt.Sprintf("plugins[%d]", i)
 		switch {
@@ -77,7 +82,7 @@ func (d *draft) plugins(tiers []keymanager.Tier) ([]framework.Plugin, error) {
 			return nil, d.wrong(at+".name", "%q is given twice", p.Name)
 		case hasTier(tiers, p.Name):
 			return nil, d.wrong(at+".name", "%q is the name of a tier that is built in; give the plugin another", p.Name)
-		case p.SHA256 != "" && !checksum.MatchString(p.SHA256):
+		case p.SHA256 != "" && !isSHA256(p.SHA256):
 			return nil, d.wrong(at+".sha256", "%q is no SHA-256; it has 64 hexadecimal digits, as sha256sum %s prints", p.SHA256, p.Path)
 		}
 		names[p.Name] = true

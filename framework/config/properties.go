@@ -154,5 +154,8 @@ func (d *draft) known(p prop) error {
 		hint = fmt.Sprintf("; did you mean %s?", near)
 	}
 	slices.Sort(names)
+	if hint == "" && !ours(p.name) {
+		hint = "; other programs' names go into " + EnvOpts + ", where they are of no harm"
+	}
 	return fmt.Errorf("-D %s: unknown name%s (known: %s)", p.name, hint, strings.Join(names, ", "))
 }

@@ -27,6 +27,11 @@ func versionNames() []name {
 	}
 }
 
+// javaVersionNames lists the versions as a JVM has them.
+func javaVersionNames() []name {
+	return []name{{tls.VersionTLS12, []string{"TLSv1.2"}}, {tls.VersionTLS13, []string{"TLSv1.3"}}}
+}
+
 func groupNames() []name {
 	return []name{
 		{uint16(tls.X25519MLKEM768), []string{"X25519MLKEM768"}},
@@ -65,7 +70,39 @@ func look(what, word string, in []name) (uint16, error) {
 		}
 		first = append(first, n.names[0])
 	}
-	return 0, fmt.Errorf("there is no %s %q here; there are %s", what, word, strings.Join(first, ", "))
+	hint := ""
+	if why := neverOffered(word); why != "" {
+		hint = why + "; "
+	} else if near := nearest(ianaSpelling(word), first); near != "" {
+		hint = fmt.Sprintf("did you mean %s? ", near)
+	}
+	return 0, fmt.Errorf("there is no %s %q here; %sthere are %s", what, word, hint, strings.Join(first, ", "))
+}
+
+// neverOffered says why what a JVM's lists often have is not to be had.
+func neverOffered(word string) string {
+	word = ianaSpelling(word)
+	switch {
+	case strings.HasPrefix(word, "TLS_DHE_"), strings.HasPrefix(word, "DHE_"), strings.HasPrefix(word, "FFDHE"):
+		return "finite-field Diffie-Hellman is never offered: leave it out"
+	case strings.HasPrefix(word, "TLS_RSA_"):
+		return "a key exchange by RSA encryption is never offered: leave it out"
+	case slices.Contains([]string{"SSLV2HELLO", "SSLV3", "TLSV1", "TLSV1.0", "TLSV1.1"}, word):
+		return "it is never offered: leave it out"
+	}
+	return ""
+}
+
+// ianaSpelling returns a suite in OpenSSL's spelling (ECDHE-RSA-AES128-GCM-SHA256)
+// as IANA would have it, near enough to find the right one.
+func ianaSpelling(word string) string {
+	word = strings.ToUpper(word)
+	auth, cipher, found := strings.Cut(word, "-AES")
+	if !found || !strings.HasPrefix(word, "ECDHE-") && !strings.HasPrefix(word, "DHE-") {
+		return word
+	}
+	cipher = strings.NewReplacer("-", "_", "128-", "128_", "256-", "256_").Replace(cipher)
+	return "TLS_" + strings.ReplaceAll(auth, "-", "_") + "_WITH_AES_" + cipher
 }
 
 func (d *draft) tls(at string, s *listener, l *framework.Listener) (err error) {
@@ -120,7 +157,7 @@ func (d *draft) suites(at string, words []string, l *framework.Listener) error {
 func (d *draft) setJavaProtocols(v, from string) error {
 	var ids []uint16
 	for _, w := range list(v) {
-		id, err := look("version", w, versionNames())
+		id, err := look("version", w, javaVersionNames())
 		if err != nil {
 			return fmt.Errorf("%s: %w", from, err)
 		}

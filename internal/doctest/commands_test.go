@@ -33,8 +33,7 @@ func TestConfigurationsLoad(t *testing.T) {
 		if err := fs.Parse([]string{"--config", file}); err != nil {
 			t.Fatal(err)
 		}
-		none := func(string) string { return "" }
-		if _, err := config.Load(config.Input{Flags: &flags, Getenv: none, Tiers: tiers}); err != nil {
+		if _, err := config.Load(config.Input{Flags: &flags, Environ: []string{}, Tiers: tiers}); err != nil {
 			t.Errorf("%s:%d doesn't load: %v", b.page, b.line, err)
 		}
 	}
