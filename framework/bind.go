@@ -26,6 +26,8 @@ func (e *ListenError) Error() string {
 		return fmt.Sprintf("listen on %q: address already in use: end what uses it, or choose another with --listen ADDR", e.Listen)
 	case errors.Is(e.Err, fs.ErrPermission):
 		return fmt.Sprintf("listen on %q: permission denied: choose another with --listen ADDR, or grant it (ports below 1024 need CAP_NET_BIND_SERVICE)", e.Listen)
+	case errors.Is(e.Err, syscall.EINVAL) && strings.HasPrefix(e.Listen, unixPrefix):
+		return fmt.Sprintf("listen on %q: the path is too long for a socket: choose one of at most 107 bytes with --listen ADDR", e.Listen)
 	}
 	return fmt.Sprintf("listen on %q: %v: choose another with --listen ADDR", e.Listen, e.Err)
 }
