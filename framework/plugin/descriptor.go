@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
 )
@@ -48,7 +49,7 @@ func (d *descriptors) path(ctx context.Context, path string) (string, error) {
 	}
 	n, ok := descriptorNumber(path)
 	if !ok {
-		return filepath.Abs(path)
+		return absolute(path)
 	}
 	for other, there := range d.paths {
 		if m, _ := descriptorNumber(other); m == n {
@@ -86,7 +87,19 @@ func (d *descriptors) known(path string) (string, error) {
 	if _, ok := descriptorNumber(path); ok {
 		return "", fmt.Errorf("pass %q to the key process: it was not named when the key process started", path)
 	}
-	return filepath.Abs(path)
+	return absolute(path)
+}
+
+// absolute refuses what the wire could not carry: there, paths are text.
+func absolute(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err == nil && !utf8.ValidString(abs) {
+		err = errors.New("its name is not UTF-8; give the file another, or name a link to it")
+	}
+	if err != nil {
+		return "", fmt.Errorf("pass %q to the key process: %w", path, err)
+	}
+	return abs, nil
 }
 
 // rename puts the paths that the user knows into an error of the child.

@@ -225,6 +225,19 @@ func TestDescriptorNumber(t *testing.T) {
 	}
 }
 
+func TestPathThatTheWireCannotCarry(t *testing.T) {
+	for _, spec := range []Spec{
+		{Sources: []keymanager.Source{{Paths: []string{"/a\xff.p12"}}}},
+		{Sources: []keymanager.Source{{Paths: []string{"/a"}, Store: keymanager.PasswordRef{File: "/a\xff.p12"}}}},
+	} {
+		_, _, err := openDescriptors(t.Context(), spec, 3)
+		want := `pass "/a\xff.p12" to the key process: its name is not UTF-8; give the file another, or name a link to it`
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
 func TestPathsAreMadeAbsoluteInACopy(t *testing.T) {
 	t.Chdir(t.TempDir())
 	here, err := os.Getwd()
