@@ -35,7 +35,7 @@ const (
 // on stderr, for whoever reads it.
 type Config struct {
 	Level  string              // of every logger that Levels doesn't cover; empty: info
-	Format string              // FormatJSON or FormatConsole; empty: console if Output is a terminal, else JSON
+	Format string              // FormatJSON or FormatConsole; empty: console if Output is a terminal, else JSON; there in colour unless NO_COLOR is set
 	Levels map[string]string   // by logger name, as SetLevels
 	Output zapcore.WriteSyncer // nil: stderr
 }
@@ -107,10 +107,7 @@ func newEncoder(format string, out io.Writer) (zapcore.Encoder, error) {
 	case FormatJSON:
 		return zapcore.NewJSONEncoder(c), nil
 	case FormatConsole:
-		c.EncodeTime = func(t time.Time, e zapcore.PrimitiveArrayEncoder) { e.AppendString(t.Local().Format("15:04:05.000")) }
-		c.EncodeLevel = zapcore.CapitalLevelEncoder
-		c.ConsoleSeparator = "  "
-		return zapcore.NewConsoleEncoder(c), nil
+		return newConsole(isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"), nil
 	}
 	return nil, fmt.Errorf("log format %q: unknown; known are %s and %s", format, FormatJSON, FormatConsole)
 }

@@ -59,14 +59,6 @@ func TestLineBeginsWithTheFourKeys(t *testing.T) {
 	}
 }
 
-func TestConsoleIsReadable(t *testing.T) {
-	l, out := newLogger(t, logging.Config{Format: logging.FormatConsole})
-	l.Zap().Named("server").Warn("slow", zap.Int("n", 2))
-	if got := out.String(); !strings.HasSuffix(got, `  WARN  server  slow  {"n": 2}`+"\n") {
-		t.Errorf("line is %q", got)
-	}
-}
-
 func TestNewRefuses(t *testing.T) {
 	tests := []struct {
 		name string
