@@ -48,7 +48,9 @@ func Of(owner string, key crypto.Signer) []Secret {
 		add("d mod q-1", k.Precomputed.Dq.Bytes())
 		add("q^-1 mod p", k.Precomputed.Qinv.Bytes())
 	case *ecdsa.PrivateKey:
-		add("d", k.D.FillBytes(make([]byte, (k.Curve.Params().BitSize+7)/8)))
+		if d, err := k.Bytes(); err == nil {
+			add("d", d)
+		}
 	case ed25519.PrivateKey:
 		add("seed", k.Seed())
 	}
