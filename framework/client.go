@@ -45,5 +45,7 @@ func (k *Keys) clientCertificate(info *tls.CertificateRequestInfo, backend strin
 		Schemes:  info.SignatureSchemes,
 		Groups:   []tls.CurveID{tls.CurveP256, tls.CurveP384, tls.CurveP521}, // a server doesn't show its own
 		Issuers:  info.AcceptableCAs,
+
+		ChainsElsewhere: info.Version == tls.VersionTLS13, // what else a server asked for isn't shown
 	})
 }

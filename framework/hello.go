@@ -21,6 +21,9 @@ import (
 // negotiated, whatever the hello's legacy version says (RFC 8446, 4.2.1).
 const extSupportedVersions = 43
 
+// extChainSchemes is the TLS extension signature_algorithms_cert.
+const extChainSchemes = 50
+
 // helloOf returns what a key manager may know of a client's hello. Its Auth is
 // zero where no credential whatever could serve the connection: an older
 // version than TLS 1.2 is negotiated, or no cipher suite or group is common.
@@ -38,6 +41,8 @@ func helloOf(info *tls.ClientHelloInfo, hs *handshake) *keymanager.Hello {
 		ALPN:       info.SupportedProtos,
 		ConnID:     hs.id,
 		Peer:       hs.peer,
+
+		ChainsElsewhere: slices.Contains(info.Extensions, extChainSchemes),
 	}
 }
 

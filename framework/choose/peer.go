@@ -17,6 +17,7 @@ type peer struct {
 	name     serverName // server role only
 	offered  schemeSet  // that the peer can verify
 	signable schemeSet  // and that constraints let us sign by
+	chains   schemeSet  // that it can verify in a chain, as far as is known
 	issuers  []string   // client role only
 	legacy   bool       // TLS 1.2 in the server role: cipher suites and groups count
 	mode     mode
@@ -27,6 +28,10 @@ type peer struct {
 func newPeer(h *keymanager.Hello, t *table, m mode) peer {
 	p := peer{Hello: h, offered: setOfAll(h.Schemes) &^ t.unheard, mode: m}
 	p.signable = p.offered &^ t.denied
+	p.chains = p.offered
+	if h.ChainsElsewhere { // where TLS 1.3 has the schemes of PKCS #1, and nobody leaves out what is current
+		p.chains |= setOfAll(handshakeSchemes())
+	}
 	p.legacy = h.Role == keymanager.RoleServer && h.Version < tls.VersionTLS13
 	if m != ours {
 		p.types = keyTypesOf(&p)
@@ -75,11 +80,11 @@ func (p *peer) takesGroup(curve tls.CurveID) bool {
 	return curve == 0 || len(p.Groups) == 0 || slices.Contains(p.Groups, curve)
 }
 
-// uncovered names the first signature algorithm in c's chain that p offers no
-// scheme for.
+// uncovered names the first signature algorithm in c's chain that p can't
+// verify.
 func (p *peer) uncovered(c *candidate) string {
 	for _, s := range c.chain.signatures {
-		if s.schemes&p.offered == 0 {
+		if s.schemes&p.chains == 0 {
 			return s.name
 		}
 	}

@@ -109,7 +109,7 @@ func fieldsOfHello() []keymanager.Fields {
 	return []keymanager.Fields{
 		keymanager.FieldRole, keymanager.FieldListener, keymanager.FieldAlias, keymanager.FieldServerName,
 		keymanager.FieldVersion, keymanager.FieldAuth, keymanager.FieldSchemes, keymanager.FieldGroups,
-		keymanager.FieldALPN, keymanager.FieldIssuers,
+		keymanager.FieldALPN, keymanager.FieldIssuers, keymanager.FieldChainsElsewhere,
 	}
 }
 
@@ -139,6 +139,8 @@ func (w *world) fill(rng *rand.Rand, h *keymanager.Hello, f keymanager.Fields) {
 		h.ALPN = shuffled(rng, []string{"h2", "http/1.1"})
 	case keymanager.FieldIssuers:
 		h.Issuers = shuffled(rng, w.issuers)
+	case keymanager.FieldChainsElsewhere:
+		h.ChainsElsewhere = rng.IntN(2) == 0
 	}
 }
 

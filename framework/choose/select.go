@@ -72,7 +72,7 @@ func (o offer) schemes(denied schemeSet) []tls.SignatureScheme {
 // vary returns the fields of h that an answer to it depends on. It must not
 // depend on a field that is not in it.
 func (c *Chooser) vary(h *keymanager.Hello) keymanager.Fields {
-	v := keymanager.FieldRole | keymanager.FieldAlias | keymanager.FieldVersion | keymanager.FieldSchemes
+	v := keymanager.FieldRole | keymanager.FieldAlias | keymanager.FieldVersion | keymanager.FieldSchemes | keymanager.FieldChainsElsewhere
 	if h.Role == keymanager.RoleClient {
 		return v | keymanager.FieldIssuers
 	}

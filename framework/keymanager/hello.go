@@ -49,6 +49,11 @@ type Hello struct {
 	ALPN       []string              // offered by the peer
 	Issuers    [][]byte              // acceptable issuers, DER of RDNSequence; client role only
 
+	// ChainsElsewhere says that the peer has, or may have, a list of its own for
+	// signatures of certificates (signature_algorithms_cert, RFC 8446, 4.2.3),
+	// which crypto/tls shows nobody: Schemes are about handshakes only.
+	ChainsElsewhere bool
+
 	ConnID string // claims of the front, for logs and policy
 	Peer   string
 }
@@ -68,4 +73,5 @@ const (
 	FieldGroups
 	FieldALPN
 	FieldIssuers
+	FieldChainsElsewhere
 )

@@ -34,6 +34,8 @@ func helloToProto(h *keymanager.Hello) *pb.SelectRequest {
 		Issuers:    h.Issuers,
 		ConnId:     h.ConnID,
 		Peer:       h.Peer,
+
+		ChainsElsewhere: h.ChainsElsewhere,
 	}
 }
 
@@ -51,6 +53,8 @@ func helloFromProto(m *pb.SelectRequest) *keymanager.Hello {
 		Issuers:    m.GetIssuers(),
 		ConnID:     m.GetConnId(),
 		Peer:       m.GetPeer(),
+
+		ChainsElsewhere: m.GetChainsElsewhere(),
 	}
 }
 

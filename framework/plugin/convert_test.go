@@ -43,7 +43,7 @@ func TestHelloSurvivesTheWire(t *testing.T) {
 		Role: keymanager.RoleClient, Listener: "127.0.0.1:8443", Alias: "server", ServerName: "a.example",
 		Version: tls.VersionTLS13, Auth: keymanager.AuthRSA | keymanager.AuthECDSA,
 		Schemes: []tls.SignatureScheme{tls.Ed25519, tls.PSSWithSHA256}, Groups: []tls.CurveID{tls.X25519},
-		ALPN: []string{"h2"}, Issuers: [][]byte{{1, 2}}, ConnID: "c1", Peer: "192.0.2.1:7",
+		ALPN: []string{"h2"}, Issuers: [][]byte{{1, 2}}, ChainsElsewhere: true, ConnID: "c1", Peer: "192.0.2.1:7",
 	}
 	if diff := cmp.Diff(h, helloFromProto(overWire(t, helloToProto(h)))); diff != "" {
 		t.Error(diff)

@@ -696,10 +696,11 @@ type SelectRequest struct {
 	Peer       string                 `protobuf:"bytes,12,opt,name=peer,proto3" json:"peer,omitempty"`
 	// Asks for the verdict on every candidate instead of a credential. NOT_FOUND
 	// is no answer then; a key manager that can't explain answers UNIMPLEMENTED.
-	Explain       bool  `protobuf:"varint,13,opt,name=explain,proto3" json:"explain,omitempty"`
-	TimeoutMillis int64 `protobuf:"varint,14,opt,name=timeout_millis,json=timeoutMillis,proto3" json:"timeout_millis,omitempty"` // how long the front waits at most; 0: not known
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Explain         bool  `protobuf:"varint,13,opt,name=explain,proto3" json:"explain,omitempty"`
+	TimeoutMillis   int64 `protobuf:"varint,14,opt,name=timeout_millis,json=timeoutMillis,proto3" json:"timeout_millis,omitempty"`       // how long the front waits at most; 0: not known
+	ChainsElsewhere bool  `protobuf:"varint,15,opt,name=chains_elsewhere,json=chainsElsewhere,proto3" json:"chains_elsewhere,omitempty"` // the schemes are about handshakes, not about chains
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *SelectRequest) Reset() {
@@ -828,6 +829,13 @@ func (x *SelectRequest) GetTimeoutMillis() int64 {
 		return x.TimeoutMillis
 	}
 	return 0
+}
+
+func (x *SelectRequest) GetChainsElsewhere() bool {
+	if x != nil {
+		return x.ChainsElsewhere
+	}
+	return false
 }
 
 type Reuse struct {
@@ -2002,7 +2010,7 @@ const file_keymanager_proto_rawDesc = "" +
 	"\x11ConfigureResponse\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
-	"generation\"\xd0\x03\n" +
+	"generation\"\xfb\x03\n" +
 	"\rSelectRequest\x12:\n" +
 	"\x04role\x18\x01 \x01(\x0e2&.tlsd.keymanager.v1.SelectRequest.RoleR\x04role\x12\x1a\n" +
 	"\blistener\x18\x02 \x01(\tR\blistener\x12\x14\n" +
@@ -2019,7 +2027,8 @@ const file_keymanager_proto_rawDesc = "" +
 	"\aconn_id\x18\v \x01(\tR\x06connId\x12\x12\n" +
 	"\x04peer\x18\f \x01(\tR\x04peer\x12\x18\n" +
 	"\aexplain\x18\r \x01(\bR\aexplain\x12%\n" +
-	"\x0etimeout_millis\x18\x0e \x01(\x03R\rtimeoutMillis\"4\n" +
+	"\x0etimeout_millis\x18\x0e \x01(\x03R\rtimeoutMillis\x12)\n" +
+	"\x10chains_elsewhere\x18\x0f \x01(\bR\x0fchainsElsewhere\"4\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\n" +
 	"\n" +
