@@ -271,3 +271,41 @@ func TestHostsShareBackend(t *testing.T) {
 		t.Error("the listener's backend is to be one, and another's another")
 	}
 }
+
+// TestReloadOfHostsIsAllOrNothing: one host's trust store is gone and another's
+// is new.
+func TestReloadOfHostsIsAllOrNothing(t *testing.T) {
+	cas := newClientCAs(t)
+	s := serveTrusting(t, Config{Listeners: []Listener{{Backend: echo(t), Hosts: []Host{
+		{Names: []string{"a.test"}, ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "a.pem"}},
+		{Names: []string{"b.test"}, ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "b.pem"}},
+	}}}}, cas.by)
+	visitA := func() string {
+		cfg := clientOf(s.root, "a.test")
+		cfg.Certificates = []tls.Certificate{cas.client}
+		got, err := visit(t, s.addr(), cfg)
+		if err != nil {
+			return "refused"
+		}
+		return got
+	}
+	if got := visitA(); got != "full" {
+		t.Fatal(got)
+	}
+	b := cas.by["b.pem"]
+	cas.by["a.pem"], cas.by["b.pem"] = b, nil
+	err := s.Reload(t.Context())
+	if err == nil || !strings.Contains(err.Error(), `host "b.test": read trust store "b.pem"`) {
+		t.Errorf("error = %v", err)
+	}
+	if got := visitA(); got != "full" {
+		t.Errorf("%s after a reload that failed", got)
+	}
+	cas.by["b.pem"] = b
+	if err := s.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := visitA(); got != "refused" {
+		t.Errorf("%s after a reload with another CA", got)
+	}
+}

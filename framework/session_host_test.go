@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,7 +25,11 @@ type trusting struct {
 }
 
 func (m *trusting) Trust(_ context.Context, path, _ string, _ keymanager.PasswordRef) ([][]byte, []string, error) {
-	return [][]byte{m.by[path].DER}, nil, nil
+	c := m.by[path]
+	if c == nil {
+		return nil, nil, fs.ErrNotExist
+	}
+	return [][]byte{c.DER}, nil, nil
 }
 
 // serveTrusting runs a Server over a fake whose trust stores are those of by.
