@@ -84,9 +84,10 @@ func checkLabel(l string) error {
 }
 
 // wireName returns a name as a peer sent it in the form of ParseHostName. One
-// that is none of a host stays so.
+// that is none of a host stays so, but for dots at its end: nobody is to get
+// past a host by more of them than a backend looks at.
 func wireName(name string) string {
-	name = strings.ToLower(strings.TrimSuffix(name, "."))
+	name = strings.ToLower(strings.TrimRight(name, "."))
 	if name == "" || !strings.Contains(name, ":") && name[len(name)-1] > '9' {
 		return name // no address, which is told without an error being made
 	}
