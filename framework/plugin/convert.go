@@ -18,14 +18,19 @@ import (
 	pb "github.com/tlsd/tlsd/framework/plugin/proto"
 )
 
+// text makes a string of what may be any bytes: an alias or an address as it was
+// configured, a name that a stranger sent. On the wire strings are UTF-8, and one
+// that isn't fails the whole call. What is replaced matches nothing.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
 // helloToProto takes what a stranger sent: names that are no UTF-8, as RFC 8701
 // has clients offer, can't be strings on the wire and match nothing anyway.
 func helloToProto(h *keymanager.Hello) *pb.SelectRequest {
 	return &pb.SelectRequest{
 		Role:       pb.SelectRequest_Role(h.Role),
-		Listener:   h.Listener,
-		Alias:      h.Alias,
-		ServerName: strings.ToValidUTF8(h.ServerName, "\uFFFD"),
+		Listener:   text(h.Listener),
+		Alias:      text(h.Alias),
+		ServerName: text(h.ServerName),
 		Version:    uint32(h.Version),
 		Auth:       uint32(h.Auth),
 		Schemes:    widen(h.Schemes),
@@ -33,7 +38,7 @@ func helloToProto(h *keymanager.Hello) *pb.SelectRequest {
 		Alpn:       validOnly(h.ALPN),
 		Issuers:    h.Issuers,
 		ConnId:     h.ConnID,
-		Peer:       h.Peer,
+		Peer:       text(h.Peer),
 
 		ChainsElsewhere: h.ChainsElsewhere,
 	}
@@ -64,7 +69,7 @@ func credentialToProto(c *keymanager.Credential, newest uint64) *pb.SelectRespon
 	id := keymanager.KeyIDOf(c.Leaf)
 	return &pb.SelectResponse{
 		Builder:          int32(c.Builder),
-		Alias:            c.Alias,
+		Alias:            text(c.Alias),
 		Generation:       c.Generation,
 		Chain:            c.Chain,
 		KeyId:            id[:],
@@ -151,9 +156,9 @@ func signToProto(id keymanager.KeyID, r *keymanager.SignRequest) *pb.SignRequest
 		Scheme:   uint32(r.Scheme),
 		Purpose:  pb.SignRequest_Purpose(r.Purpose),
 		Message:  bytes.Clone(r.Message),
-		Listener: r.Listener,
+		Listener: text(r.Listener),
 		ConnId:   r.ConnID,
-		Peer:     r.Peer,
+		Peer:     text(r.Peer),
 	}
 }
 
@@ -177,9 +182,9 @@ func signFromProto(m *pb.SignRequest) (*keymanager.SignRequest, keymanager.KeyID
 func changeToProto(c keymanager.Change) *pb.Change {
 	return &pb.Change{
 		Generation:      c.Generation,
-		Cause:           c.Cause,
-		Names:           c.Names,
-		WildcardParents: c.WildcardParents,
+		Cause:           text(c.Cause),
+		Names:           validOnly(c.Names),
+		WildcardParents: validOnly(c.WildcardParents),
 		NamesKnown:      c.NamesKnown,
 	}
 }
@@ -198,12 +203,12 @@ func changeFromProto(m *pb.Change) keymanager.Change {
 func entryToProto(e keymanager.Entry) (*pb.Entry, error) {
 	m := &pb.Entry{
 		Builder: int32(e.Builder),
-		Alias:   e.Alias,
+		Alias:   text(e.Alias),
 		Kind:    e.Kind,
 		Chain:   e.Chain,
 		Schemes: widen(e.Schemes),
 		Usable:  e.Usable,
-		Reason:  e.Reason,
+		Reason:  text(e.Reason),
 	}
 	if !e.Usable || len(e.Chain) == 0 {
 		return m, nil

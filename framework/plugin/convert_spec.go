@@ -84,13 +84,21 @@ func optionsToProto(o keymanager.Options) *pb.Options {
 	return &pb.Options{
 		CertpathConstraints:  o.Constraints.CertPath,
 		TlsConstraints:       o.Constraints.TLS,
-		DefaultAlias:         o.DefaultAlias,
-		Aliases:              o.Aliases,
+		DefaultAlias:         text(o.DefaultAlias),
+		Aliases:              texts(o.Aliases),
 		JdkCompat:            o.JDKCompat,
 		ExpiryWarningSeconds: int64(o.ExpiryWarning / time.Second),
 		PollMillis:           o.Poll.Milliseconds(),
 		Iterations:           int64(o.Iterations),
 	}
+}
+
+func texts(in []string) []string {
+	var out []string
+	for _, s := range in {
+		out = append(out, text(s))
+	}
+	return out
 }
 
 func optionsFromProto(m *pb.Options) keymanager.Options {

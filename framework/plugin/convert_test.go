@@ -62,6 +62,30 @@ func TestHelloOfAStrangerIsMadeValid(t *testing.T) {
 	}
 }
 
+// Whatever bytes a configuration or a keystore has for names, no call fails of
+// them.
+func TestNamesThatAreNotUTF8(t *testing.T) {
+	const bad, made = "a\xff", "a\uFFFD"
+	hello := helloFromProto(overWire(t, helloToProto(&keymanager.Hello{Listener: bad, Alias: bad, Peer: bad})))
+	sign, _ := signFromProto(overWire(t, signToProto(keymanager.KeyID{}, &keymanager.SignRequest{Listener: bad, Peer: bad})))
+	options := optionsFromProto(overWire(t, optionsToProto(keymanager.Options{DefaultAlias: bad, Aliases: []string{bad}})))
+	change := changeFromProto(overWire(t, changeToProto(keymanager.Change{Cause: bad, Names: []string{"b", bad}, WildcardParents: []string{bad}})))
+	m, err := entryToProto(keymanager.Entry{Alias: bad, Reason: bad})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := overWire(t, m)
+	got := []string{hello.Listener, hello.Alias, hello.Peer, sign.Listener, sign.Peer, options.DefaultAlias, options.Aliases[0], change.Cause, entry.GetAlias(), entry.GetReason()}
+	for i, s := range got {
+		if s != made {
+			t.Errorf("name %d is %q, want %q", i, s, made)
+		}
+	}
+	if len(change.Names) != 1 || len(change.WildcardParents) != 0 {
+		t.Errorf("names %q, %q", change.Names, change.WildcardParents)
+	}
+}
+
 func TestSpecSurvivesTheWire(t *testing.T) {
 	secret, empty := keymanager.Secret("s3cret"), keymanager.Secret("")
 	none := ""
