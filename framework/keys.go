@@ -111,6 +111,16 @@ func (k *Keys) List(ctx context.Context) ([]keymanager.Entry, error) { return k.
 // stays in use.
 func (k *Keys) Reload(ctx context.Context) error { return k.manager.Reload(ctx) }
 
+// Generation returns the number of the newest view of the keystores that was
+// heard of, and 0 where the key manager numbers none. A Reload that returned is
+// heard of.
+func (k *Keys) Generation() uint64 {
+	if n, ok := k.manager.(keymanager.Numbered); ok {
+		return n.Generation()
+	}
+	return 0
+}
+
 // Trust has the key process read a trust store and returns its certificates, at
 // least one. Warnings are logged.
 func (k *Keys) Trust(ctx context.Context, store TrustStore) ([]*x509.Certificate, error) {

@@ -42,6 +42,7 @@ func (s *Server) start() error {
 		l.start()
 		l.log.Info("listening", zap.Stringer("address", l.ln.Addr()), zap.String("backend", l.cfg.Backend))
 	}
+	close(s.serves)
 	return nil
 }
 

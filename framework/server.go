@@ -41,9 +41,10 @@ type Server struct {
 	handshakes sync.WaitGroup // handshakes under way
 	serving    sync.WaitGroup // HTTP servers and byte connections
 
-	reloading sync.Mutex // held by Reload
-	starting  sync.Mutex // held while listeners are started, and guards closed
-	closed    bool       // nothing is to be started any more
+	serves    chan struct{} // closed when Run accepts connections
+	reloading sync.Mutex    // held by Reload
+	starting  sync.Mutex    // held while listeners are started, and guards closed
+	closed    bool          // nothing is to be started any more
 	close     func() error
 }
 
@@ -69,6 +70,7 @@ func NewServer(ctx context.Context, cfg Config) (*Server, error) {
 func newServer(ctx context.Context, cfg Config, keys *Keys) (_ *Server, err error) {
 	s := &Server{
 		keys:             keys,
+		serves:           make(chan struct{}),
 		log:              cfg.logger().Named("server"),
 		handshakeTimeout: orDefault(cfg.Limits.HandshakeTimeout, defaultHandshakeTimeout),
 		drain:            orDefault(cfg.Drain, defaultDrain),
@@ -116,6 +118,10 @@ func (s *Server) listen(ctx context.Context, i int, cfg Listener, r *route) erro
 
 // Keys returns the Server's key manager, which the Server closes.
 func (s *Server) Keys() *Keys { return s.keys }
+
+// Serving returns a channel that is closed when Run has begun to accept
+// connections.
+func (s *Server) Serving() <-chan struct{} { return s.serves }
 
 // Addrs returns the addresses that are listened on, in the order of
 // Config.Listeners: with the port that a port 0 became.

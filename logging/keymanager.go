@@ -12,7 +12,7 @@ import (
 // The tier is a field of the logger itself.
 type KeyEvent struct {
 	Builder    int
-	Alias      string
+	Alias      string // empty: of a keystore as a whole; left out
 	Generation uint64
 	Reason     string // failures: why, in words that name no secret
 	Err        error  // failures: the cause, if there is one
@@ -27,10 +27,10 @@ func LogKey(log *zap.Logger, level zapcore.Level, msg string, e KeyEvent, more .
 		return
 	}
 	fields := make([]zap.Field, 0, 5+len(more))
-	fields = append(fields,
-		zap.Int(FieldBuilder, e.Builder),
-		zap.String(FieldAlias, e.Alias),
-		zap.Uint64(FieldGeneration, e.Generation))
+	fields = append(fields, zap.Int(FieldBuilder, e.Builder), zap.Uint64(FieldGeneration, e.Generation))
+	if e.Alias != "" {
+		fields = append(fields, zap.String(FieldAlias, e.Alias))
+	}
 	if e.Reason != "" {
 		fields = append(fields, zap.String(FieldReason, e.Reason))
 	}

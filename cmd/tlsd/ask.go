@@ -5,10 +5,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -25,6 +28,9 @@ func openAsking(ctx context.Context, eff *config.Effective, prompt io.Writer, op
 		return err
 	}
 	password, askErr := ask(ctx, prompt, eff.Keystores)
+	if errors.Is(askErr, errInterrupted) {
+		return &status{code: exitSignal}
+	}
 	if askErr != nil || password == "" {
 		return err
 	}
@@ -59,9 +65,20 @@ func ask(ctx context.Context, prompt io.Writer, sources []keymanager.Source) (ke
 	return readPassword(ctx, prompt, "password of "+strings.Join(names, ", "))
 }
 
-// readPassword reads a password without echo. It gives up when ctx ends, and
-// leaves the terminal as it was.
+// errInterrupted is what becomes of a question that is answered by ^C.
+var errInterrupted = errors.New("interrupted")
+
+// interrupted reports whether a command ended at a question.
+func interrupted(err error) bool {
+	var s *status
+	return errors.As(err, &s) && s.code == exitSignal
+}
+
+// readPassword reads a password without echo. It gives up when ctx ends or a
+// signal comes, and leaves the terminal as it was and the cursor on a new line.
 func readPassword(ctx context.Context, prompt io.Writer, question string) (keymanager.Secret, error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	fd := int(os.Stdin.Fd())
 	state, err := term.GetState(fd)
 	if err != nil {
@@ -82,6 +99,6 @@ func readPassword(ctx context.Context, prompt io.Writer, question string) (keyma
 	case a := <-answers:
 		return keymanager.Secret(a.password), a.err
 	case <-ctx.Done():
-		return "", term.Restore(fd, state)
+		return "", errors.Join(errInterrupted, term.Restore(fd, state))
 	}
 }

@@ -85,6 +85,9 @@ func check(cmd *cobra.Command, in config.Input, asJSON bool) error {
 		r.Settings, r.Notes = eff.Values, append(r.Notes, eff.Notes...)
 		err = r.open(cmd.Context(), eff, cmd.ErrOrStderr())
 	}
+	if interrupted(err) {
+		return err
+	}
 	if err != nil {
 		r.Error = err.Error()
 	}

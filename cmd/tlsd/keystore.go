@@ -118,8 +118,11 @@ func openKeystore(cmd *cobra.Command, f *storeFlags, file string, prove bool) (*
 	s, err := openOnce(ctx, src, prove, cmd.ErrOrStderr())
 	if lacksPassword(s, err) && src.Store.IsZero() && term.IsTerminal(int(os.Stdin.Fd())) {
 		password, askErr := ask(ctx, cmd.ErrOrStderr(), []keymanager.Source{src})
-		if err := errors.Join(askErr, ctx.Err()); err != nil {
-			return nil, &status{exitMachine, err}
+		if errors.Is(askErr, errInterrupted) {
+			return nil, &status{code: exitSignal}
+		}
+		if askErr != nil {
+			return nil, &status{exitMachine, askErr}
 		}
 		src.Store.Value = &password
 		s, err = openOnce(ctx, src, prove, cmd.ErrOrStderr())

@@ -169,7 +169,10 @@ func askTwice(ctx context.Context, cmd *cobra.Command, file string) (string, err
 	var answers [2]string
 	for i, question := range []string{"new password of " + file, "the same again"} {
 		answer, err := readPassword(ctx, cmd.ErrOrStderr(), question)
-		if err := errors.Join(err, ctx.Err()); err != nil {
+		if errors.Is(err, errInterrupted) {
+			return "", &status{code: exitSignal}
+		}
+		if err != nil {
 			return "", &status{exitMachine, err}
 		}
 		answers[i] = string(answer)

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,8 +23,9 @@ import (
 // makes sense.
 const (
 	exitOK      = 0
-	exitMachine = 1 // an address in use, no run directory, a key process lost; check: something is wrong
-	exitUsage   = 2 // usage, configuration, keystore, password, plugin
+	exitMachine = 1   // an address in use, no run directory, a key process lost; check: something is wrong
+	exitUsage   = 2   // usage, configuration, keystore, password, plugin
+	exitSignal  = 130 // ^C while a password was asked for, as a shell has it
 )
 
 // status is an error that has been reported already, or one whose exit status
@@ -78,6 +81,14 @@ func newRoot() *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.Args = unknownCommand
+	root.Version = buildVersion()
+	root.SetVersionTemplate(versionLine())
+	// pflag writes --json[=true|false], and it is --json that people type.
+	cobra.AddTemplateFunc("withoutValues", func(usages string) string {
+		const values = "[=true|false]"
+		return strings.ReplaceAll(usages, values, strings.Repeat(" ", len(values)))
+	})
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "FlagUsages |", "FlagUsages | withoutValues |"))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w (%s --help lists the flags)", config.FlagError(cmd.Flags(), err), cmd.CommandPath())
 	})
@@ -92,7 +103,13 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	}
 	hint := ""
 	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+	near := cmd.SuggestionsFor(args[0])
+	switch ext := filepath.Ext(args[0]); {
+	case slices.Contains([]string{"serve", "run", "start"}, args[0]):
+		hint = "; tlsd without a command serves"
+	case slices.Contains([]string{".yaml", ".yml", ".toml", ".json"}, ext):
+		hint = fmt.Sprintf("; did you mean --config %s?", args[0])
+	case len(near) > 0:
 		hint = fmt.Sprintf("; did you mean %q?", near[0])
 	}
 	return fmt.Errorf("unknown command %q%s (%s help lists the commands)", args[0], hint, cmd.Root().Name())

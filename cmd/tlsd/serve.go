@@ -5,13 +5,14 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
+	"golang.org/x/term"
 
 	"github.com/tlsd/tlsd/framework"
 	"github.com/tlsd/tlsd/framework/config"
@@ -59,6 +60,8 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 		return err
 	}
 	eff.Log = log
+	// net/http's client writes what it thinks of a backend's bytes there.
+	defer redirectStdLog(log)()
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	d := &daemon{log: log, cancel: cancel, server: make(chan *framework.Server, 1)}
@@ -69,6 +72,9 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 		return unlessEnding(ctx, err)
 	}
 	defer remove()
+	if caFile != "" {
+		log.Info("serving a throw-away certificate: give --keystore PATH for one of your own", zap.String("ca", caFile))
+	}
 	var server *framework.Server
 	err = openAsking(ctx, eff, cmd.ErrOrStderr(), func() (err error) {
 		server, err = framework.NewServer(ctx, eff.Config)
@@ -79,12 +85,26 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 	}
 	d.server <- server
 	if caFile != "" { // serving doesn't wait for somebody to read it
-		go fmt.Fprintln(cmd.OutOrStdout(), curlLine(caFile, server.Addrs()[0]))
+		go tellHowToConnect(ctx, cmd.OutOrStdout(), server, caFile)
 	}
 	if err := server.Run(ctx); err != nil {
 		return &status{exitMachine, err}
 	}
 	return nil
+}
+
+// tellHowToConnect prints a command line below what is logged of the start.
+func tellHowToConnect(ctx context.Context, out io.Writer, server *framework.Server, caFile string) {
+	select {
+	case <-server.Serving():
+	case <-ctx.Done():
+		return
+	}
+	line := curlLine(caFile, server.Addrs()[0]) + "\n"
+	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		line = "\n" + line + "\n"
+	}
+	_, _ = io.WriteString(out, line)
 }
 
 // outliveReaders makes writing to a standard output or error whose reader is gone
@@ -97,7 +117,7 @@ func outliveReaders() {
 // unlessEnding drops an error of starting if tlsd was told to end meanwhile:
 // that is what it comes from.
 func unlessEnding(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !interrupted(err) {
 		return nil
 	}
 	return err
@@ -114,6 +134,16 @@ func logger(eff *config.Effective) (*zap.Logger, error) {
 		l.Zap().Named("config").Warn("configuration", zap.String(logging.FieldReason, note))
 	}
 	return l.Zap(), nil
+}
+
+// redirectStdLog has the standard library's log go to log at debug, and returns
+// what undoes it.
+func redirectStdLog(log *zap.Logger) func() {
+	undo, err := zap.RedirectStdLogAt(log.Named("std"), zap.DebugLevel)
+	if err != nil { // only for levels that zap doesn't know
+		panic(err)
+	}
+	return undo
 }
 
 // daemon is what signals act on.
@@ -134,8 +164,7 @@ func (d *daemon) obey(ctx context.Context, signals chan os.Signal) {
 		case sig == syscall.SIGHUP:
 		case !ending:
 			ending = true
-			d.log.Info("signal: ending", zap.Stringer("signal", sig))
-			d.cancel()
+			d.end(sig)
 		default:
 			d.log.Warn("second signal: ending at once", zap.Stringer("signal", sig))
 			signal.Stop(signals)
@@ -145,15 +174,29 @@ func (d *daemon) obey(ctx context.Context, signals chan os.Signal) {
 	}
 }
 
+// end says why serving ends. Before there is a server nothing ends that anybody
+// knows of, and the cursor may stand behind a question.
+func (d *daemon) end(sig os.Signal) {
+	select {
+	case server := <-d.server:
+		d.server <- server
+		d.log.Info("signal: ending", zap.Stringer("signal", sig))
+	default:
+	}
+	d.cancel()
+}
+
 func (d *daemon) reload(ctx context.Context) {
 	select {
 	case server := <-d.server:
 		d.server <- server
+		before := server.Keys().Generation()
 		if err := server.Reload(ctx); err != nil {
 			d.log.Error("reload failed: the old state stays in use", zap.Error(err))
 			return
 		}
-		d.log.Info("reloaded")
+		now := server.Keys().Generation()
+		d.log.Info("reloaded", zap.Bool("keystores_changed", now != before), zap.Uint64(logging.FieldGeneration, now))
 	case <-ctx.Done():
 	}
 }

@@ -23,11 +23,15 @@ func newVersion() *cobra.Command {
 		Example: "  tlsd version",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "tlsd %s (%s, %s/%s, key manager contract %d)\n",
-				buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, plugin.ContractVersion)
+			_, err := fmt.Fprint(cmd.OutOrStdout(), versionLine())
 			return err
 		},
 	}
+}
+
+func versionLine() string {
+	return fmt.Sprintf("tlsd %s (%s, %s/%s, key manager contract %d)\n",
+		buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, plugin.ContractVersion)
 }
 
 // buildVersion is that of the release, else what go build knows of the module.

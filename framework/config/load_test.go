@@ -49,7 +49,7 @@ func (in input) load(t *testing.T) (*Effective, error) {
 }
 
 func (in input) environ() []string {
-	environ := []string{"HOME=/home/tlsd"}
+	environ := []string{"LANG=C"}
 	for name, value := range in.env {
 		environ = append(environ, name+"="+value)
 	}

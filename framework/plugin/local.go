@@ -93,6 +93,9 @@ func (l *Local) Reload(ctx context.Context) error {
 	return err
 }
 
+// Generation returns the number of the newest view.
+func (l *Local) Generation() uint64 { return l.service.feed.newest() }
+
 // Watch calls changed for the newest generation at once and for each newer one.
 func (l *Local) Watch(ctx context.Context, changed func(keymanager.Change)) error {
 	return l.service.feed.follow(ctx, func(c keymanager.Change) error {

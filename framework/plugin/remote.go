@@ -129,6 +129,9 @@ func (h *Host) Reload(ctx context.Context) error {
 	return h.spelled(err)
 }
 
+// Generation returns the number of the newest view that was heard of.
+func (h *Host) Generation() uint64 { return h.newest.get() }
+
 // Trust has the key process read a trust store. A path or password file that is
 // a descriptor's must have been named in Spec.Files.
 func (h *Host) Trust(ctx context.Context, path, typ string, pw keymanager.PasswordRef) ([][]byte, []string, error) {
