@@ -34,6 +34,7 @@ type listener struct {
 	count    atomic.Uint64 // connections, for their ids
 	probes   atomic.Uint64 // connections that ended before they said a word
 	accepted onceASecond   // lines about accepting that failed
+	failures onceASecond   // lines about handshakes that failed
 }
 
 const (
@@ -145,8 +146,9 @@ func (l *listener) handshake(c *conn) {
 	})
 }
 
-// refused logs a handshake that failed. Connections that come and go without a
-// word are probes of a load balancer.
+// refused logs a handshake that failed: one a second for whoever wonders why
+// clients stay away, and the rest at debug. Connections that come and go without
+// a word are probes of a load balancer.
 func (l *listener) refused(c *conn, client *tls.Conn, err error) {
 	if !c.heard.Load() {
 		l.probes.Add(1)
@@ -156,9 +158,18 @@ func (l *listener) refused(c *conn, client *tls.Conn, err error) {
 	if h := (tls.RecordHeaderError{}); errors.As(err, &h) && h.Conn != nil && l.web != nil {
 		answerPlaintext(h)
 	}
-	state := client.ConnectionState()
-	if e := l.log.Check(zap.DebugLevel, "handshake failed"); e != nil {
-		e.Write(append(describe(c, &state), zap.Error(err))...)
+	level := zap.DebugLevel
+	dropped, ok := l.failures.pass()
+	if ok {
+		level = zap.InfoLevel
+	}
+	if e := l.log.Check(level, "handshake failed"); e != nil {
+		state := client.ConnectionState()
+		fields := append(describe(c, &state), zap.Error(err))
+		if dropped > 0 {
+			fields = append(fields, zap.Int64("failed_meanwhile", dropped))
+		}
+		e.Write(fields...)
 	}
 }
 

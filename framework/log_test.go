@@ -6,6 +6,7 @@ package framework
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -18,8 +19,8 @@ import (
 	"github.com/tlsd/tlsd/logging"
 )
 
-// TestConnectionIsLogged: at debug one line says all of a connection; above it
-// there is none.
+// TestConnectionIsLogged: one line says all of a connection, at debug unless it
+// failed: then at info, where there was none within a second. A probe is neither.
 func TestConnectionIsLogged(t *testing.T) {
 	core, logs := observer.New(zapcore.DebugLevel)
 	s := serve(t, Config{Log: zap.New(core), Listeners: []Listener{{
@@ -29,12 +30,23 @@ func TestConnectionIsLogged(t *testing.T) {
 	s.echoed(t, func(c *tls.Config) {
 		c.Certificates = []tls.Certificate{{Certificate: mine.Chain(), PrivateKey: mine.Key}}
 	})
-	if _, err := s.dial(t, func(c *tls.Config) { c.RootCAs = x509.NewCertPool() }); err == nil {
-		t.Error("an unknown root was trusted")
+	for range 3 {
+		if _, err := s.dial(t, func(c *tls.Config) { c.RootCAs = x509.NewCertPool() }); err == nil {
+			t.Error("an unknown root was trusted")
+		}
 	}
+	probe, err := net.Dial("tcp", s.addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe.Close()
 	if err := s.end(); err != nil {
 		t.Fatal(err)
 	}
+	expected := map[string]struct {
+		lines int
+		level zapcore.Level
+	}{"connection": {1, zapcore.DebugLevel}, "handshake failed": {3, zapcore.InfoLevel}}
 	for msg, want := range map[string]map[string]any{
 		"connection": {
 			logging.FieldTier: "fake", logging.FieldAlias: "P256", logging.FieldServerName: "a.test",
@@ -43,8 +55,8 @@ func TestConnectionIsLogged(t *testing.T) {
 		"handshake failed": {"error": "remote error: tls: bad certificate", logging.FieldAlias: "P256"},
 	} {
 		lines := logs.FilterMessage(msg).All()
-		if len(lines) != 1 || lines[0].Level != zapcore.DebugLevel {
-			t.Errorf("%q: %d lines, want 1 at debug", msg, len(lines))
+		if n, at := expected[msg].lines, expected[msg].level; len(lines) != n || lines[0].Level != at {
+			t.Errorf("%q: %d lines, want %d, the first at %v", msg, len(lines), n, at)
 			continue
 		}
 		for field, value := range want {

@@ -12,7 +12,7 @@ import (
 )
 
 // debugLoggers are the loggers that can be set to debug by themselves.
-func debugLoggers() []string { return []string{logging.KeyManager} }
+func debugLoggers() []string { return []string{logging.KeyManager, "server"} }
 
 func (d *draft) setLogLevel(v, from string) error {
 	d.Log.Level = v
@@ -57,7 +57,7 @@ func (d *draft) checkLog() error {
 	}
 	for _, name := range d.Log.Debug {
 		if !slices.Contains(debugLoggers(), name) {
-			return d.wrong("log.debug", "there is no logger %q to debug; there is %s", name, strings.Join(debugLoggers(), ", "))
+			return d.wrong("log.debug", "there is no logger %q to debug; there are %s", name, strings.Join(debugLoggers(), ", "))
 		}
 	}
 	return nil
