@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"syscall"
@@ -35,13 +36,16 @@ func (e *ListenError) Error() string {
 // Unwrap returns the cause.
 func (e *ListenError) Unwrap() error { return e.Err }
 
-// bind listens on address, host:port or unix:PATH. A socket file that nobody
+// bind listens on address, host:port or unix:PATH. A literal IPv4 address means
+// IPv4 only, 0.0.0.0 too: firewalls count on it. A socket file that nobody
 // listens on any more is replaced.
 func bind(ctx context.Context, address string) (net.Listener, error) {
 	network, where := "tcp", address
 	if path, ok := strings.CutPrefix(address, unixPrefix); ok {
 		network, where = "unix", path
 		removeStale(path)
+	} else if ap, err := netip.ParseAddrPort(address); err == nil && ap.Addr().Is4() {
+		network = "tcp4"
 	}
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, network, where)

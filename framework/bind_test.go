@@ -18,3 +18,16 @@ func TestSocketPathThatIsTooLong(t *testing.T) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
+
+func TestFamilyOfAddress(t *testing.T) {
+	for address, want := range map[string]string{"0.0.0.0:0": "0.0.0.0:", "127.0.0.1:0": "127.0.0.1:", ":0": "[::]:", "[::]:0": "[::]:"} {
+		ln, err := bind(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ln.Addr().String(); !strings.HasPrefix(got, want) {
+			t.Errorf("%s became %s", address, got)
+		}
+		ln.Close()
+	}
+}
