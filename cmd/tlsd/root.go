@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tlsd/tlsd/framework"
 	"github.com/tlsd/tlsd/framework/config"
 	"github.com/tlsd/tlsd/framework/plugin"
+	"github.com/tlsd/tlsd/logging"
 )
 
 // Exit statuses. What tlsd was given wrongly is told from what the machine
@@ -50,12 +52,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return exitStatus(err)
 }
 
+// report says what went wrong, one line for each error of a joined one. Names and
+// texts in it are of others, and may hold what a terminal would obey.
 func report(w io.Writer, err error) {
 	if s := (*status)(nil); err == nil || (errors.As(err, &s) && s.err == nil) {
 		return
 	}
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		fmt.Fprintf(w, "tlsd: %s\n", line)
+		fmt.Fprintf(w, "tlsd: %s\n", logging.Printable(line))
 	}
 }
 
@@ -70,10 +74,16 @@ func exitStatus(err error) int {
 		return exitOK
 	case errors.As(err, &s):
 		return s.code
-	case errors.As(err, &listen), errors.As(err, &lost), errors.Is(err, plugin.ErrRunDir):
+	case errors.As(err, &listen), errors.As(err, &lost), errors.Is(err, plugin.ErrRunDir), isShortage(err):
 		return exitMachine
 	}
 	return exitUsage
+}
+
+// isShortage reports whether the machine has too little of something.
+func isShortage(err error) bool {
+	short := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.ENOSPC}
+	return slices.ContainsFunc(short, func(e error) bool { return errors.Is(err, e) })
 }
 
 func newRoot() *cobra.Command {
