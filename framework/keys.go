@@ -164,9 +164,11 @@ func (k *Keys) announce(ctx context.Context, stores []keymanager.Source, log *za
 	log.Info("key manager ready",
 		zap.String(logging.FieldTier, k.tier), zap.String("version", d.Version),
 		zap.Int("pid", d.PID), zap.String("isolation", isolation))
+	ctx, cancel := context.WithTimeout(ctx, k.timeout)
+	defer cancel()
 	entries, err := k.manager.List(ctx)
 	if err != nil {
-		return // a plugin need not be able to list
+		return // a plugin need not be able to list, and the start doesn't hang on it
 	}
 	for i, s := range stores {
 		total, usable := 0, 0
