@@ -23,13 +23,14 @@ import (
 )
 
 func newCheck() *cobra.Command {
-	asJSON := false
+	asJSON, all := false, false
 	cmd := withFlags(&cobra.Command{
 		Use:   "check",
 		Short: "Open everything as serving would, and sign once with each key",
-		Long: `Check the configuration: print each value and where it came from, open the
+		Long: `Check the configuration: print each value that was given and where, open the
 keystores and trust stores through the key manager, and make one trial signature
-with each key. No port is bound and no backend is asked.
+with each key. No port is bound and no backend is asked. The verdict comes last,
+with what it rests on.
 
 Exit status: 0 all is well; 1 tlsd would start but something is wrong; 2 it would
 not start.`,
@@ -37,9 +38,10 @@ not start.`,
   tlsd check --keystore server.p12 --keystore-password-file server.pass --json`,
 		Args: cobra.NoArgs,
 	}, func(cmd *cobra.Command, in config.Input) error {
-		return check(cmd, in, asJSON)
+		return check(cmd, in, asJSON, all)
 	})
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&all, "all", false, "list the defaults too")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, which has all values")
 	return cmd
 }
 
@@ -78,7 +80,7 @@ type trustReport struct {
 	Certificates int    `json:"certificates"`
 }
 
-func check(cmd *cobra.Command, in config.Input, asJSON bool) error {
+func check(cmd *cobra.Command, in config.Input, asJSON, all bool) error {
 	r := &checkReport{Notes: []string{}, Keystores: []keystoreReport{}, TrustStores: []trustReport{}, Problems: []string{}}
 	eff, err := config.Load(in)
 	if err == nil {
@@ -91,7 +93,7 @@ func check(cmd *cobra.Command, in config.Input, asJSON bool) error {
 	if err != nil {
 		r.Error = err.Error()
 	}
-	write := r.text
+	write := func(w io.Writer) error { return r.text(w, all) }
 	if asJSON {
 		write = r.json
 	}
@@ -100,7 +102,7 @@ func check(cmd *cobra.Command, in config.Input, asJSON bool) error {
 	}
 	switch {
 	case err != nil:
-		return &status{exitUsage, err}
+		return &status{code: exitUsage} // the report says why
 	case len(r.Problems) > 0:
 		return &status{code: exitMachine}
 	}

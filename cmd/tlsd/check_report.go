@@ -14,6 +14,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/tlsd/tlsd/framework/config"
 )
 
 func (r *checkReport) json(w io.Writer) error {
@@ -24,14 +26,8 @@ func (r *checkReport) json(w io.Writer) error {
 
 // text prints the report for people. What can't be printed is what can't be
 // read, so errors of w are left to the last call.
-func (r *checkReport) text(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, v := range r.Settings {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", v.Key, orDash(v.Value), v.Origin)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
+func (r *checkReport) text(w io.Writer, all bool) error {
+	r.settings(w, all)
 	if r.KeyManager != "" {
 		fmt.Fprintf(w, "\nkey manager %s: %s\n", r.KeyManager, map[bool]string{true: "in a process of its own", false: "not isolated"}[r.Isolated])
 	}
@@ -45,6 +41,35 @@ func (r *checkReport) text(w io.Writer) error {
 		fmt.Fprintf(w, "\ntrust store %s: certificates: %d\n", s.Path, s.Certificates)
 	}
 	return r.verdict(w)
+}
+
+// settings prints what was given, or all values.
+func (r *checkReport) settings(w io.Writer, all bool) {
+	const widest = 40 // of a value that others are lined up with
+	var shown []config.Value
+	keys, values := 0, 0
+	for _, v := range r.Settings {
+		if all || v.Origin != config.OriginDefault && !replaced(v) {
+			shown = append(shown, v)
+			keys, values = max(keys, len(v.Key)), max(values, min(len(v.Value), widest))
+		}
+	}
+	for _, v := range shown {
+		fmt.Fprintf(w, "%-*s  %-*s  %s\n", keys, v.Key, values, orDash(v.Value), v.Origin)
+	}
+	switch {
+	case len(r.Settings) == 0 || all:
+	case len(shown) == 0:
+		fmt.Fprintln(w, "everything: defaults (--all lists them)")
+	default:
+		fmt.Fprintln(w, "everything else: defaults (--all lists them)")
+	}
+}
+
+// replaced reports whether a password that was given elsewhere has taken the
+// place of a file's name.
+func replaced(v config.Value) bool {
+	return v.Value == "" && strings.HasSuffix(v.Key, "password_file")
 }
 
 func (k keystoreReport) text(w io.Writer) error {
@@ -72,6 +97,7 @@ func (r *checkReport) verdict(w io.Writer) error {
 	word := "all is well"
 	switch {
 	case r.Error != "":
+		fmt.Fprintf(w, "\nerror: %s\n", strings.ReplaceAll(r.Error, "\n", "\nerror: "))
 		word = "tlsd would not start"
 	case len(r.Problems) > 0:
 		word = "tlsd would start, but something is wrong"

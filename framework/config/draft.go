@@ -69,24 +69,25 @@ func (d *draft) origin(key string) string {
 	}
 	list, _, _ := strings.Cut(key, "[")
 	if d.doc == nil || slices.Contains(d.dropped, list) {
-		return originDefault
+		return OriginDefault
 	}
 	n := d.doc.at(key)
 	switch {
 	case n == nil || n.kind == kindNull:
-		return originDefault
+		return OriginDefault
 	case n.line == 0:
 		return d.file
 	}
 	return fmt.Sprintf("%s:%d", d.file, n.line)
 }
 
-const originDefault = "default"
+// OriginDefault is the Origin of a Value that nobody gave.
+const OriginDefault = "default"
 
 // wrong is an error about the value of a key.
 func (d *draft) wrong(key, format string, args ...any) error {
 	where := d.origin(key)
-	if where == originDefault {
+	if where == OriginDefault {
 		return fmt.Errorf("%s: %w", key, fmt.Errorf(format, args...))
 	}
 	return fmt.Errorf("%s (%s): %w", key, where, fmt.Errorf(format, args...))
@@ -100,7 +101,7 @@ func (d *draft) finish() error {
 	if err := d.finishKeystores(); err != nil {
 		return err
 	}
-	if n := d.KeystoreLimits.Iterations; n <= 0 && d.origin("keystore_limits.iterations") != originDefault {
+	if n := d.KeystoreLimits.Iterations; n <= 0 && d.origin("keystore_limits.iterations") != OriginDefault {
 		return d.wrong("keystore_limits.iterations", "%d must be more than zero", n)
 	}
 	return fillDefaults(reflect.ValueOf(&d.settings).Elem())

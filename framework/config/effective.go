@@ -61,7 +61,7 @@ func (d *draft) effective(in Input) (*Effective, error) {
 	}
 	return &Effective{
 		Config: cfg, File: d.file, Values: d.values(), Notes: d.notes, Demo: demo,
-		LogLevel: d.Log.Level, LogLevelDefault: d.origin("log.level") == originDefault,
+		LogLevel: d.Log.Level, LogLevelDefault: d.origin("log.level") == OriginDefault,
 		LogFormat: d.Log.Format, Debug: d.Log.Debug,
 	}, nil
 }

@@ -47,7 +47,7 @@ func (w *walker) fields(v reflect.Value, path string) {
 
 func (w *walker) add(key, value string) {
 	origin := w.d.origin(key)
-	if origin == originDefault && strings.Contains(key, ".hosts[") {
+	if origin == OriginDefault && strings.Contains(key, ".hosts[") {
 		return // it is the listener's
 	}
 	w.out = append(w.out, Value{Key: key, Value: value, Origin: origin})
