@@ -136,13 +136,18 @@ func (e *MismatchError) Error() string {
 // NoKeyError is returned when a keystore holds no key that TLS can use.
 type NoKeyError struct {
 	Entries []string // each entry there is, with the reason
+	Hint    string   // what to do; may be empty
 }
 
 func (e *NoKeyError) Error() string {
-	if len(e.Entries) == 0 {
-		return "no key entry: it holds no private key"
+	s := "no key entry: it holds no private key"
+	if len(e.Entries) > 0 {
+		s = "no usable key entry: " + strings.Join(e.Entries, "; ")
 	}
-	return "no usable key entry: " + strings.Join(e.Entries, "; ")
+	if e.Hint != "" {
+		s += "; " + e.Hint
+	}
+	return s
 }
 
 // AliasError is returned when a demanded alias is missing or not usable.

@@ -57,7 +57,11 @@ func (s *Store) judge(strict bool) error {
 			}
 		}
 	}
-	return &NoKeyError{Entries: reasons}
+	none := &NoKeyError{Entries: reasons}
+	if s.Format == PEM && len(s.src.Paths) == 1 {
+		none.Hint = "certificate and key in two files are given as one: --keystore CERT,KEY"
+	}
+	return none
 }
 
 // checkAliases returns nil if each alias that the options name is usable in one
