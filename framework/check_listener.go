@@ -38,6 +38,9 @@ func (l *Listener) check() error {
 			return fmt.Errorf("group %#04x is not known: use one of %v", id, knownGroups())
 		}
 	}
+	if err := checkALPN(l.ALPN); err != nil {
+		return err
+	}
 	switch l.UnknownSNI {
 	case "", UnknownSNIDefault, UnknownSNIReject:
 	default:
@@ -47,6 +50,19 @@ func (l *Listener) check() error {
 		return err
 	}
 	return l.checkHosts()
+}
+
+// checkALPN finds names that no client can offer (RFC 7301, 3.1).
+func checkALPN(names []string) error {
+	for i, name := range names {
+		if name == "" || len(name) > 255 {
+			return fmt.Errorf("alpn %q: a protocol's name has 1 to 255 bytes", name)
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("alpn %q is there twice", name)
+		}
+	}
+	return nil
 }
 
 func checkAddress(address string) error {

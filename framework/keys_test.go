@@ -155,6 +155,8 @@ func TestListenerErrorsSayWhatToDo(t *testing.T) {
 		{"rsa-key-exchange", Listener{CipherSuites: []uint16{tls.TLS_RSA_WITH_AES_128_GCM_SHA256}}, "TLS_RSA_WITH_AES_128_GCM_SHA256 can't be chosen"},
 		{"suite", Listener{CipherSuites: []uint16{1}}, "suite 0x0001 is not known"},
 		{"group", Listener{Groups: []uint16{1}}, "group 0x0001 is not known"},
+		{"empty_alpn", Listener{ALPN: []string{"h2", ""}}, `alpn "": a protocol's name has 1 to 255 bytes`},
+		{"double_alpn", Listener{ALPN: []string{"h2", "h2"}}, `alpn "h2" is there twice`},
 		{"client-auth", Listener{ClientAuth: "want"}, `"want" is not one of none, optional, require`},
 		{"client-ca", Listener{ClientAuth: ClientAuthRequire}, "--client-ca PATH"},
 	} {

@@ -64,8 +64,9 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 	defer redirectStdLog(log)()
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	d := &daemon{log: log, cancel: cancel, server: make(chan *framework.Server, 1)}
-	go d.obey(ctx, signals)
+	d := &daemon{log: log, cancel: cancel, server: make(chan *framework.Server, 1), hups: make(chan struct{}, 1)}
+	go d.obey(signals)
+	go d.reloadOnDemand(ctx)
 
 	caFile, remove, err := provideKeystore(ctx, eff)
 	if err != nil {
@@ -151,16 +152,17 @@ type daemon struct {
 	log    *zap.Logger
 	cancel context.CancelFunc     // ends serving, when open connections have ended
 	server chan *framework.Server // holds the server once there is one
+	hups   chan struct{}          // holds one while a reload is asked for
 }
 
 // obey acts on signals: SIGHUP reloads, the first of the others ends gracefully
 // and the second at once. One that comes after it kills, as if nobody listened.
-func (d *daemon) obey(ctx context.Context, signals chan os.Signal) {
+func (d *daemon) obey(signals chan os.Signal) {
 	ending := false
 	for sig := range signals {
 		switch {
 		case sig == syscall.SIGHUP && !ending:
-			go d.reload(ctx)
+			d.askReload()
 		case sig == syscall.SIGHUP:
 		case !ending:
 			ending = true
@@ -184,6 +186,27 @@ func (d *daemon) end(sig os.Signal) {
 	default:
 	}
 	d.cancel()
+}
+
+// askReload has the keystores read anew. However often it is called during a
+// reload, one more follows.
+func (d *daemon) askReload() {
+	select {
+	case d.hups <- struct{}{}:
+	default:
+	}
+}
+
+// reloadOnDemand reloads, once at a time, until ctx ends.
+func (d *daemon) reloadOnDemand(ctx context.Context) {
+	for {
+		select {
+		case <-d.hups:
+			d.reload(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (d *daemon) reload(ctx context.Context) {

@@ -157,6 +157,8 @@ func (h *Host) configure(ctx context.Context, p *process) (*pb.ConfigureResponse
 	spec.LogLevels = h.currentLevels()
 	resp, err := p.api.Configure(ctx, configureToProto(spec, h.newest.get()+1))
 	switch {
+	case err == nil && resp.GetGeneration() > maxGeneration:
+		return nil, fmt.Errorf("%s begins with generation %d, which no key manager gets to", p.child.subject(), resp.GetGeneration())
 	case err == nil:
 		return resp, nil
 	case ctx.Err() != nil:

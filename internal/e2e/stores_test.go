@@ -168,3 +168,23 @@ func TestMainJobInFIPSMode(t *testing.T) {
 		})
 	}
 }
+
+// TestManyHangupsAreFewReloads sends SIGHUP much faster than keystores can be
+// read. tlsd goes on, and reads the last state.
+func TestManyHangupsAreFewReloads(t *testing.T) {
+	s := newStore(t, testca.Spec{Name: "old", DNS: []string{"w.test"}})
+	d := start(t, s.args()...)
+	next := newStore(t, testca.Spec{Name: "new", DNS: []string{"w.test"}})
+	for i := range 200 {
+		if i == 199 {
+			if err := os.Rename(next.path, s.path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.cmd.Process.Signal(syscall.SIGHUP)
+	}
+	awaitServed(t, d, "w.test", "new")
+	if n := strings.Count(d.log.String(), `"msg":"reloaded"`); n >= 200 {
+		t.Errorf("%d reloads for 200 signals", n)
+	}
+}
