@@ -16,7 +16,7 @@ import (
 )
 
 // console writes lines for people: what happened first, and why, then the rest
-// as key=value in the order given. What says nothing is left out.
+// as key=value in the order given, without those that are empty.
 //
 //	18:37:34.061 WARN  keymanager: certificate expires: in 9 days  alias=web
 type console struct {
@@ -61,7 +61,7 @@ func (c *console) EncodeEntry(e zapcore.Entry, fields []zap.Field) (*buffer.Buff
 	}
 	gap := "  "
 	for _, p := range pairs {
-		if p.says(e.LoggerName) {
+		if p.value != "" {
 			line.AppendString(gap + c.paint(dim, p.key+"=") + quoted(p.value))
 			gap = " "
 		}
@@ -109,12 +109,6 @@ func (l *pairList) take(key string) string {
 		}
 	}
 	return ""
-}
-
-// says reports whether a field tells people anything: not one that is empty, nor
-// the only keystore's number, nor the tier on each line of its own logger.
-func (p pair) says(logger string) bool {
-	return p.value != "" && !(p.key == FieldBuilder && p.value == "0") && !(p.key == FieldTier && logger == KeyManager)
 }
 
 // quoted puts a value in quotes where it could be taken for something else.

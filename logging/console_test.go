@@ -26,7 +26,7 @@ func TestConsole(t *testing.T) {
 		{"reason-and-error-first", "a", []zap.Field{zap.String("path", "/x"), zap.Error(errors.New("open: denied")), zap.String(FieldReason, "it is old")},
 			"INFO  a: it happened: it is old: open: denied  path=/x"},
 		{"alias-first", KeyManager, []zap.Field{zap.String(FieldTier, "pkix"), zap.Int(FieldBuilder, 0), zap.String("key", "P-256"), zap.String(FieldAlias, "web")},
-			"INFO  keymanager: it happened  alias=web key=P-256"},
+			"INFO  keymanager: it happened  alias=web tier=pkix builder_index=0 key=P-256"},
 		{"second-keystore", KeyManager, []zap.Field{zap.Int(FieldBuilder, 1)}, "INFO  keymanager: it happened  builder_index=1"},
 		{"tier-elsewhere", "plugin", []zap.Field{zap.String(FieldTier, "pkix")}, "INFO  plugin: it happened  tier=pkix"},
 		{"empty", KeyManager, []zap.Field{zap.String(FieldServerName, ""), zap.String(FieldAlias, "")}, "INFO  keymanager: it happened"},
