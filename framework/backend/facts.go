@@ -99,7 +99,7 @@ func servedFacts(info Info) []fact {
 		return append(facts, fact{Name: "Alias", Value: "none", Note: "a resumed session asks for no key"})
 	}
 	return append(facts,
-		fact{Name: "Builder index", Value: strconv.Itoa(info.Builder)},
+		fact{Name: "Keystore", Value: strconv.Itoa(info.Builder), Note: "builder index"},
 		fact{Name: "Alias", Value: info.Alias},
 		fact{Name: "Generation", Value: strconv.FormatUint(info.Generation, 10)})
 }

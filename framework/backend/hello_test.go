@@ -39,7 +39,7 @@ func TestHelloShowsTheConnection(t *testing.T) {
 		`TLS version +TLS 1.2\n`, `Cipher suite +TLS_ECDHE_ECDSA_WITH_\S+\n`, `Key exchange group +X25519\n`,
 		`Server name \(SNI\) +localhost\n`, `ALPN +http/1.1\n`, `Session +new `, `Client certificate +none\n`,
 		`HTTP version +HTTP/1.1\n`, `Your address +\S+:\d+\n`,
-		`\(tier\) +pkixcached\n`, `Builder index +2\n`, `Alias +server\n`, `Generation +7\n`,
+		`\(tier\) +pkixcached\n`, `Keystore +2 \(builder index\)\n`, `Alias +server\n`, `Generation +7\n`,
 	} {
 		if !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("no %q in\n%s", want, got)
