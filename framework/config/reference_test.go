@@ -269,7 +269,7 @@ func lineOf(doc *node, key string) int {
 }
 
 func TestSamplesLoad(t *testing.T) {
-	files, err := filepath.Glob("../../configs/*")
+	files, err := filepath.Glob("../../configs/*.yaml")
 	if err != nil || len(files) < 5 {
 		t.Fatalf("found %d samples: %v", len(files), err)
 	}
