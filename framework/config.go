@@ -120,7 +120,8 @@ const (
 // listener's counts, and so do all fields of the listener that a Host hasn't.
 //
 // A request by HTTP whose Host belongs to another Host than the connection's
-// server name is answered 421.
+// server name is answered 421, and so is one whose Host belongs to none where
+// the listener itself asks for other client certificates.
 type Host struct {
 	Names []string // as ParseHostName takes them, each once at a listener
 

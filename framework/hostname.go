@@ -97,10 +97,13 @@ func wireName(name string) string {
 	return name
 }
 
-// withoutPort returns the host of an HTTP Host header (RFC 9110, 7.2).
+// withoutPort returns the host of an HTTP Host header (RFC 9110, 7.2). It ends at
+// the first colon, whatever comes then, since backends read it so.
 func withoutPort(host string) string {
-	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.Contains(host[i:], "]") {
-		return host[:i]
+	end := ":"
+	if strings.HasPrefix(host, "[") {
+		host, end = host[1:], "]"
 	}
+	host, _, _ = strings.Cut(host, end)
 	return host
 }

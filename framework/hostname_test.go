@@ -64,7 +64,7 @@ func TestParseHostName(t *testing.T) {
 func TestHostOfHeader(t *testing.T) {
 	for in, want := range map[string]string{
 		"a.example": "a.example", "A.Example.:8443": "a.example", "a.example..": "a.example", "a.example:": "a.example", "192.0.2.1:1": "192.0.2.1",
-		"[2001:DB8::1]:443": "2001:db8::1", "[2001:db8::1]": "2001:db8::1", "": "", ":443": "", "no address7": "no address7",
+		"[2001:DB8::1]:443": "2001:db8::1", "[2001:db8::1]": "2001:db8::1", "": "", ":443": "", "a.example:1:2": "a.example", "[a.example]:1": "a.example", "no address7": "no address7",
 	} {
 		if got := wireName(withoutPort(in)); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

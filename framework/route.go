@@ -83,6 +83,17 @@ func (r *route) web() bool {
 	return slices.ContainsFunc(r.sites, func(s *site) bool { return s.handler != nil })
 }
 
+// misdirects says whether a request for host is at the wrong site: it is another
+// host's, or no host's and the listener itself asks for other client certificates
+// than the site has asked for.
+func (r *route) misdirects(host string, place int) bool {
+	owner, here := r.sites[r.names.find(withoutPort(host))], r.sites[place]
+	if owner.place != 0 {
+		return owner != here
+	}
+	return owner.cfg.ClientAuth.asks() && owner.rules != here.rules
+}
+
 // terminate returns the configuration of the one connection c: that of the
 // listener's own site, or of the host that the client names.
 func (r *route) terminate(c *conn, tickets *tls.Config) *tls.Config {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/tlsd/tlsd/framework/backend"
 )
@@ -45,11 +46,17 @@ func newWeb(ctx context.Context, l *listener) *http.Server {
 type placeKey struct{}
 
 // serveHTTP hands a request to the site of its connection, unless its Host is
-// one of another site: who takes that name connects anew and is held to what
-// counts there (RFC 9110, 15.5.20).
+// for another: who takes that name connects anew and is held to what counts
+// there (RFC 9110, 15.5.20). What is no Host at all net/http refuses in HTTP/1
+// only, and its client, on the way to the backend, makes names of some: a
+// full-width a.test becomes a.test.
 func (l *listener) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	if !httpguts.ValidHostHeader(r.Host) {
+		http.Error(w, "400 Bad Request: malformed Host", http.StatusBadRequest)
+		return
+	}
 	route, place := l.route.Load(), r.Context().Value(placeKey{}).(int)
-	if other := route.names.find(withoutPort(r.Host)); other != 0 && other != place {
+	if route.misdirects(r.Host, place) {
 		http.Error(w, "421 Misdirected Request: this connection is for another host", http.StatusMisdirectedRequest)
 		return
 	}
