@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -73,6 +74,9 @@ func (a *knownKeys) at(generation uint64) *epoch {
 func checkAnswer(h *keymanager.Hello, cred *keymanager.Credential) (*tls.Certificate, error) {
 	if len(cred.Chain) == 0 || cred.Key == nil {
 		return nil, errors.New("a credential without a chain or a key")
+	}
+	if h.Alias != "" && !strings.EqualFold(cred.Alias, h.Alias) {
+		return nil, fmt.Errorf("another entry than %q, which the listener or host demands", h.Alias)
 	}
 	leaf, err := leafOf(cred)
 	if err != nil {

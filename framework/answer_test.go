@@ -37,6 +37,33 @@ func TestWrongAnswerEndsHandshake(t *testing.T) {
 	}
 }
 
+// TestOtherAliasThanDemandedIsRefused, where a plugin doesn't look at the alias.
+// Case doesn't count, as in Java.
+func TestOtherAliasThanDemandedIsRefused(t *testing.T) {
+	f, root := fakeOf(t, testca.P256)
+	k, logs := f.keys(t)
+	s := serveKeys(t, Config{Listeners: []Listener{{Alias: "web"}}}, k)
+	answer := func(alias string) error {
+		f.spoil = func(c *keymanager.Credential) { c.Alias = alias }
+		c, err := tls.Dial("tcp", s.addr(), clientOf(root, "a.test"))
+		if err == nil {
+			c.Close()
+		}
+		return err
+	}
+	if err := answer("WEB"); err != nil {
+		t.Error(err)
+	}
+	if err := answer("other"); err == nil || err.Error() != "remote error: tls: internal error" {
+		t.Errorf("error = %v", err)
+	}
+	lines := logs.FilterLevelExact(zapcore.ErrorLevel).All()
+	if len(lines) != 1 || lines[0].ContextMap()[logging.FieldAlias] != "other" ||
+		lines[0].ContextMap()[logging.FieldError] != `another entry than "web", which the listener or host demands` {
+		t.Errorf("log = %v", lines)
+	}
+}
+
 func TestUnofferedSchemeIsRefused(t *testing.T) {
 	f, _ := fakeOf(t, testca.P384)
 	cred, err := f.Select(t.Context(), &keymanager.Hello{Schemes: keymanager.Schemes(), Version: tls.VersionTLS13, Auth: 3})

@@ -4,6 +4,7 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -23,7 +24,8 @@ import (
 )
 
 // fake is a key manager that counts and, when told to, lies: what no real tier
-// can be made to do. It serves the first of its certificates that fits.
+// can be made to do. It serves the first of its certificates that fits, under
+// any alias that is demanded.
 type fake struct {
 	certs         []*testca.Cert
 	selects       atomic.Int64
@@ -64,7 +66,7 @@ func (f *fake) Select(ctx context.Context, h *keymanager.Hello) (*keymanager.Cre
 				continue
 			}
 			cred := &keymanager.Credential{
-				Alias: c.Cert.Subject.CommonName, Generation: f.generation.Load(),
+				Alias: cmp.Or(h.Alias, c.Cert.Subject.CommonName), Generation: f.generation.Load(),
 				Chain: c.Chain(), Leaf: c.Cert, Key: fakeKey{keymanager.FromSigner(c.Key), f},
 			}
 			if f.spoil != nil {
