@@ -108,9 +108,10 @@ func (a *asked) Select(ctx context.Context, h *keymanager.Hello) (*keymanager.Cr
 		}
 		return nil, err
 	}
-	cred.Key = askedKey{cred.Key, a}
-	a.cred = cred
-	return cred, nil
+	shown := *cred // the key manager may serve others with the same one
+	shown.Key = askedKey{cred.Key, a}
+	a.cred = &shown
+	return a.cred, nil
 }
 
 // keep copies what the hello shares with its connection.
