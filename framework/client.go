@@ -36,7 +36,6 @@ func (k *Keys) clientCertificate(info *tls.CertificateRequestInfo, backend strin
 	if hs.ctx == nil { // info was made by hand
 		hs.ctx = context.Background()
 	}
-	hs.served, _ = hs.ctx.Value(servedKey{}).(*record)
 	return k.credential(&hs, &keymanager.Hello{
 		Role:     keymanager.RoleClient,
 		Listener: backend,

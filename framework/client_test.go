@@ -52,6 +52,36 @@ func TestClientCertificateIsChosenAndSignedFor(t *testing.T) {
 	}
 }
 
+// TestClientHandshakeIsNotServed: a handler that goes on as a client, with the
+// context of its request, still knows what the request's connection was served
+// with.
+func TestClientHandshakeIsNotServed(t *testing.T) {
+	f, root := fakeOf(t, testca.P256)
+	k, _ := f.keys(t)
+	b := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	b.TLS = demanding(t, root)
+	b.TLS.ClientAuth = tls.RequireAnyClientCert
+	b.StartTLS()
+	defer b.Close()
+	own := k.ClientConfig()
+	own.RootCAs, own.ServerName = root.Pool(), "a.test"
+	transport := &http.Transport{TLSClientConfig: own}
+	defer transport.CloseIdleConnections()
+	ctx := WithServed(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.URL, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if got, ok := ServedBy(ctx); ok || f.signs.Load() != 1 {
+		t.Errorf("served by %+v, %d signatures", got, f.signs.Load())
+	}
+}
+
 func TestNoClientCertificateFits(t *testing.T) {
 	f, root := fakeOf(t)
 	k, _ := f.keys(t)

@@ -23,9 +23,10 @@ type servedKey struct{}
 // record is where a handshake leaves what it was served with; nil until then.
 type record = atomic.Pointer[Served]
 
-// WithServed returns a context for tls.Conn.HandshakeContext; after the
-// handshake [ServedBy] tells from it, or from a child, what the connection was
-// served with. Each connection needs a context of its own.
+// WithServed returns a context for tls.Conn.HandshakeContext of a server; after
+// the handshake [ServedBy] tells from it, or from a child, what the connection was
+// served with. Each connection needs a context of its own. Handshakes as a
+// client, such as a handler's with its request's context, leave it alone.
 func WithServed(ctx context.Context) context.Context {
 	return context.WithValue(ctx, servedKey{}, new(record))
 }
