@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -95,7 +96,7 @@ func newDemoDir() (demo, error) {
 }
 
 // demoNames are the names and addresses that the certificate is for: this
-// machine's, and what is listened on.
+// machine's, and what is listened on, as far as a certificate can hold them.
 func demoNames(eff *config.Effective) []string {
 	names := []string{"localhost", "127.0.0.1", "::1"}
 	for _, l := range eff.Listeners {
@@ -107,7 +108,7 @@ func demoNames(eff *config.Effective) []string {
 	if host, err := os.Hostname(); err == nil {
 		names = append(names, host)
 	}
-	return names
+	return slices.DeleteFunc(names, func(name string) bool { return checkName(name) != nil })
 }
 
 // curlLine is a command that works as it stands.
