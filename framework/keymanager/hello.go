@@ -40,7 +40,7 @@ const (
 type Hello struct {
 	Role       Role
 	Listener   string                // the listener's listen value, or the backend's URL in the client role
-	Alias      string                // what the listener or host demands; empty: any
+	Alias      string                // what the listener or host demands, in any case; empty: any. An answer with another is refused
 	ServerName string                // lower case, no trailing dot; empty: none
 	Version    uint16                // the version that will be negotiated, tls.VersionTLS12 or tls.VersionTLS13
 	Auth       Auth                  // by the common cipher suites
