@@ -83,11 +83,11 @@ func (r *route) web() bool {
 	return slices.ContainsFunc(r.sites, func(s *site) bool { return s.handler != nil })
 }
 
-// misdirects says whether a request for host is at the wrong site: it is another
-// host's, or no host's and the listener itself asks for other client certificates
-// than the site has asked for.
-func (r *route) misdirects(host string, place int) bool {
-	owner, here := r.sites[r.names.find(withoutPort(host))], r.sites[place]
+// misdirects says whether a request for host is at the wrong site here: it is
+// another host's, or no host's and the listener itself asks for other client
+// certificates.
+func (r *route) misdirects(host string, here *site) bool {
+	owner := r.sites[r.names.find(withoutPort(host))]
 	if owner.place != 0 {
 		return owner != here
 	}

@@ -134,8 +134,10 @@ func (s *Server) Addrs() []net.Addr {
 }
 
 // Reload has the keystores and the trust stores read anew, all or nothing: on
-// error the old state stays in use. Connections and sessions go on. Where the
-// key manager is one that can't reload, the trust stores alone are read.
+// error the old state stays in use. Connections and sessions go on, but where
+// client certificates are asked for and others are trusted now: sessions begun
+// before are not resumed, and HTTP connections end with their next request. Where
+// the key manager is one that can't reload, the trust stores alone are read.
 func (s *Server) Reload(ctx context.Context) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptrace"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -210,4 +212,56 @@ func TestNewTrustEndsSessions(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNewTrustEndsConnections of HTTP clients with their next request, where a
+// reload with the same CAs leaves them alone.
+func TestNewTrustEndsConnections(t *testing.T) {
+	cas := newClientCAs(t)
+	s := serveTrusting(t, Config{Listeners: []Listener{{
+		Backend: answering(t, "backend"), ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "a.pem"},
+	}}}, cas.by)
+	a, b := cas.by["a.pem"], cas.by["b.pem"]
+	for _, h2 := range []bool{false, true} {
+		t.Run(fmt.Sprintf("h2-%v", h2), func(t *testing.T) {
+			client := s.httpClient(t, h2)
+			client.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{cas.client}
+			for i, tt := range []struct {
+				trusted *testca.Cert
+				want    string
+			}{{a, "new connection"}, {a, "same connection"}, {b, "same connection"}, {b, "refused"}} {
+				cas.by["a.pem"] = tt.trusted
+				if err := s.Reload(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if got := fetch(t, client, "https://"+s.addr()); got != tt.want {
+					t.Errorf("request %d: %s, want %s", i+1, got, tt.want)
+				}
+			}
+		})
+	}
+}
+
+// fetch makes a request and says what connection it took.
+func fetch(t *testing.T, client *http.Client, url string) string {
+	t.Helper()
+	got := "new connection"
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+		if i.Reused {
+			got = "same connection"
+		}
+	}})
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return "refused"
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("%s, %v", resp.Status, err)
+	}
+	return got
 }

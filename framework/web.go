@@ -36,14 +36,14 @@ func newWeb(ctx context.Context, l *listener) *http.Server {
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			own := connOf(c)
-			ctx = context.WithValue(ConnContext(ctx, c), placeKey{}, own.site.place)
+			ctx = context.WithValue(ConnContext(ctx, c), siteKey{}, own.site)
 			return backend.WithInfo(ctx, own.info())
 		},
 	}
 }
 
-// placeKey is the context key of the place of a connection's site.
-type placeKey struct{}
+// siteKey is the context key of a connection's site, as it was at its handshake.
+type siteKey struct{}
 
 // serveHTTP hands a request to the site of its connection, unless its Host is
 // for another: who takes that name connects anew and is held to what counts
@@ -55,12 +55,16 @@ func (l *listener) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "400 Bad Request: malformed Host", http.StatusBadRequest)
 		return
 	}
-	route, place := l.route.Load(), r.Context().Value(placeKey{}).(int)
-	if route.misdirects(r.Host, place) {
+	route, began := l.route.Load(), r.Context().Value(siteKey{}).(*site)
+	here := route.sites[began.place]
+	if route.misdirects(r.Host, here) {
 		http.Error(w, "421 Misdirected Request: this connection is for another host", http.StatusMisdirectedRequest)
 		return
 	}
-	route.sites[place].handler.ServeHTTP(w, r)
+	if here.rules != began.rules { // a reload replaced them: the client is to come anew
+		w.Header().Set("Connection", "close") // to net/http in HTTP/2 too
+	}
+	here.handler.ServeHTTP(w, r)
 }
 
 // httpLog is where net/http complains: about a handler that panicked, which is
