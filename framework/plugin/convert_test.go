@@ -75,7 +75,8 @@ func TestNamesThatAreNotUTF8(t *testing.T) {
 		t.Fatal(err)
 	}
 	entry := overWire(t, m)
-	got := []string{hello.Listener, hello.Alias, hello.Peer, sign.Listener, sign.Peer, options.DefaultAlias, options.Aliases[0], change.Cause, entry.GetAlias(), entry.GetReason()}
+	verdict := verdictFromProto(overWire(t, verdictToProto(keymanager.Verdict{Alias: bad, Class: bad, Match: bad, Rule: bad, Reason: bad})))
+	got := []string{hello.Listener, hello.Alias, hello.Peer, sign.Listener, sign.Peer, options.DefaultAlias, options.Aliases[0], change.Cause, entry.GetAlias(), entry.GetReason(), verdict.Alias, verdict.Class, verdict.Match, verdict.Rule, verdict.Reason}
 	for i, s := range got {
 		if s != made {
 			t.Errorf("name %d is %q, want %q", i, s, made)

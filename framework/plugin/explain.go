@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
 	pb "github.com/tlsd/tlsd/framework/plugin/proto"
@@ -90,13 +89,13 @@ func verdictsFromProto(resp *pb.SelectResponse, err error) ([]keymanager.Verdict
 func verdictToProto(v keymanager.Verdict) *pb.Candidate {
 	return &pb.Candidate{
 		Builder: int32(v.Builder),
-		Alias:   v.Alias,
+		Alias:   text(v.Alias),
 		Out:     v.Out,
-		Class:   v.Class,
-		Match:   v.Match,
+		Class:   text(v.Class),
+		Match:   text(v.Match),
 		Scheme:  uint32(v.Scheme),
-		Rule:    v.Rule,
-		Reason:  strings.ToValidUTF8(v.Reason, "\uFFFD"),
+		Rule:    text(v.Rule),
+		Reason:  text(v.Reason),
 	}
 }
 
