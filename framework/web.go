@@ -11,6 +11,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,11 +48,9 @@ type siteKey struct{}
 
 // serveHTTP hands a request to the site of its connection, unless its Host is
 // for another: who takes that name connects anew and is held to what counts
-// there (RFC 9110, 15.5.20). What is no Host at all net/http refuses in HTTP/1
-// only, and its client, on the way to the backend, makes names of some: a
-// full-width a.test becomes a.test.
+// there (RFC 9110, 15.5.20).
 func (l *listener) serveHTTP(w http.ResponseWriter, r *http.Request) {
-	if !httpguts.ValidHostHeader(r.Host) {
+	if !isHost(r.Host) {
 		http.Error(w, "400 Bad Request: malformed Host", http.StatusBadRequest)
 		return
 	}
@@ -65,6 +64,14 @@ func (l *listener) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close") // to net/http in HTTP/2 too
 	}
 	here.handler.ServeHTTP(w, r)
+}
+
+// isHost refuses what is no Host but may become another name further on.
+// net/http looks at HTTP/1 only, and its client, on the way to the backend, makes
+// a.test of one in full-width letters; a backend that reads a URL does so of
+// x@a.test and %61.test.
+func isHost(host string) bool {
+	return httpguts.ValidHostHeader(host) && !strings.ContainsAny(host, "@%")
 }
 
 // httpLog is where net/http complains: about a handler that panicked, which is
