@@ -17,7 +17,7 @@ import (
 )
 
 // TestSetAlias: the named store opens with its MAC checked, here, in keytool and
-// in openssl, and all three see the name.
+// in openssl. keytool sees a name that it can print.
 func TestSetAlias(t *testing.T) {
 	openssl, jdks := testca.Tool(t, "openssl"), testca.Keytools(t)
 	root := testca.NewRoot(t, testca.Spec{Name: "root"})
