@@ -111,14 +111,29 @@ func demoNames(eff *config.Effective) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return checkName(name) != nil })
 }
 
-// curlLine is a command that works as it stands.
+// curlLine is a command that works as it stands, in any POSIX shell.
 func curlLine(caFile string, addr net.Addr) string {
+	caFile = shellWord(caFile)
 	if addr.Network() == "unix" {
-		return fmt.Sprintf("curl --cacert %s --unix-socket %s https://localhost/", caFile, addr)
+		return fmt.Sprintf("curl --cacert %s --unix-socket %s https://localhost/", caFile, shellWord(addr.String()))
 	}
 	where := addr.String()
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		where = fmt.Sprintf("localhost:%d", tcp.Port)
 	}
-	return fmt.Sprintf("curl --cacert %s https://%s/", caFile, where)
+	return fmt.Sprintf("curl --cacert %s %s", caFile, shellWord("https://"+where+"/"))
+}
+
+// shellWord quotes a word where a shell would take it for something else.
+func shellWord(s string) string {
+	if plainWord(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func plainWord(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/:._,@%+=-", r))
+	})
 }

@@ -4,27 +4,28 @@
 package main
 
 import (
-	"slices"
+	"net"
+	"os/exec"
 	"testing"
-
-	"github.com/tlsd/tlsd/framework"
-	"github.com/tlsd/tlsd/framework/config"
 )
 
-// A name that no certificate can hold, such as some machines have, is left out
-// and keeps tlsd from nothing.
-func TestDemoNames(t *testing.T) {
-	var eff config.Effective
-	for _, listen := range []string{"web.test:1", "bü.test:1", "[fe80::1%eth0]:1", "0.0.0.0:1", "192.0.2.1:1", "unix:/run/x:1"} {
-		eff.Listeners = append(eff.Listeners, framework.Listener{Listen: listen})
-	}
-	names := demoNames(&eff)
-	for name, want := range map[string]bool{
-		"localhost": true, "127.0.0.1": true, "::1": true, "web.test": true, "192.0.2.1": true,
-		"bü.test": false, "fe80::1%eth0": false, "0.0.0.0": false, "unix": false, "unix:/run/x": false,
+// TestCurlLineIsOneCommand lets a shell take the line apart again.
+func TestCurlLineIsOneCommand(t *testing.T) {
+	for _, tc := range []struct {
+		name, ca string
+		addr     net.Addr
+		want     string
+	}{
+		{"plain", "/tmp/tlsd-demo-1/ca.pem", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8443}, "curl|--cacert|/tmp/tlsd-demo-1/ca.pem|https://127.0.0.1:8443/|"},
+		{"spaces-and-quotes", "/tmp/my dir's/$HOME/ca.pem", &net.TCPAddr{IP: net.IPv4zero, Port: 1}, "curl|--cacert|/tmp/my dir's/$HOME/ca.pem|https://localhost:1/|"},
+		{"ipv6", "/ca.pem", &net.TCPAddr{IP: net.IPv6loopback, Port: 1}, "curl|--cacert|/ca.pem|https://[::1]:1/|"},
+		{"unix", "/ca.pem", &net.UnixAddr{Net: "unix", Name: "/run/a b.sock"}, "curl|--cacert|/ca.pem|--unix-socket|/run/a b.sock|https://localhost/|"},
 	} {
-		if slices.Contains(names, name) != want {
-			t.Errorf("%q in %q is not %v", name, names, want)
-		}
+		t.Run(tc.name, func(t *testing.T) {
+			out, err := exec.Command("sh", "-c", "set -- "+curlLine(tc.ca, tc.addr)+`; printf '%s|' "$@"`).CombinedOutput()
+			if err != nil || string(out) != tc.want {
+				t.Errorf("got %q, want %q (%v)", out, tc.want, err)
+			}
+		})
 	}
 }
