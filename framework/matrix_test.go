@@ -5,12 +5,15 @@ package framework
 
 import (
 	"crypto/tls"
+	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
 	"github.com/tlsd/tlsd/internal/testca"
@@ -39,11 +42,16 @@ func TestEachTierServesEachKeyType(t *testing.T) {
 func TestInProcessIsNotIsolated(t *testing.T) {
 	root := testca.NewRoot(t, testca.Spec{Name: "root"})
 	c := root.Issue(t, testca.Spec{DNS: []string{"a.test"}})
-	k, err := Open(t.Context(), Config{Tiers: testTiers(), Keystores: []keymanager.Source{storeOf(t, c)}, InProcess: true})
+	core, logged := observer.New(zap.InfoLevel)
+	k, err := Open(t.Context(), Config{Tiers: testTiers(), Keystores: []keymanager.Source{storeOf(t, c)}, InProcess: true, Log: zap.New(core)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer k.Close()
+	said := logged.FilterMessage("key manager ready").All()
+	if len(said) != 1 || !strings.HasPrefix(fmt.Sprint(said[0].ContextMap()["isolation"]), "not isolated") {
+		t.Errorf("the log says %v", said)
+	}
 	shake(t, clientOf(root, "a.test"), k.TLSConfig()).ok(t)
 	if k.Tier() != "pkixcached" || k.Manager().Describe().Isolated {
 		t.Errorf("%s, %+v", k.Tier(), k.Manager().Describe())

@@ -38,6 +38,9 @@ var tiers = []string{"sunx509", "pkix", "pkixcached"}
 func TestNoSunX509(t *testing.T)    { testLeftOut(t, "sunx509") }
 func TestNoPKIX(t *testing.T)       { testLeftOut(t, "pkix") }
 func TestNoPKIXCached(t *testing.T) { testLeftOut(t, "pkixcached") }
+func TestOnlySunX509(t *testing.T)  { testLeftOut(t, "pkix", "pkixcached") }
+func TestOnlyPKIX(t *testing.T)     { testLeftOut(t, "sunx509", "pkixcached") }
+func TestOnlyCached(t *testing.T)   { testLeftOut(t, "sunx509", "pkix") }
 func TestNoTier(t *testing.T)       { testLeftOut(t, tiers...) }
 func TestAllTiers(t *testing.T)     { testLeftOut(t) }
 
