@@ -38,6 +38,7 @@ var known = map[string]may{
 	"framework/keystore":                  {own("framework/keymanager", "logging"), others(zap, "golang.org/x/crypto")},
 	"framework/choose":                    {own("framework/keymanager", "logging"), others(zap)},
 	"framework/plugin":                    {own("framework/keymanager", "framework/keystore", "framework/plugin/proto", "internal/lockdir", "logging"), others(zap, sys, goPlugin, hclog, grpc)},
+	"framework/plugin/plugintest":         {own("framework/keymanager", "framework/keymanager/keymanagertest", "framework/plugin"), nil},
 	"framework/plugin/proto":              {nil, others(grpc, protobuf)},
 	"framework/backend":                   {own("logging"), others(zap, "golang.org/x/net")},
 	"framework":                           {own("framework/backend", "framework/choose", "framework/keymanager", "framework/plugin", "logging"), others(zap, "golang.org/x/net")},
