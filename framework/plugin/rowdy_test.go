@@ -80,7 +80,7 @@ func misbehave(how string) error {
 			}
 		}()
 	case "grandchild":
-		cmd := exec.Command("/bin/sh", "-c", "exec sleep 600")
+		cmd := exec.Command("/bin/sh", "-c", "exec sleep 30") // a replacement starts one too, which nobody ends
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := cmd.Start(); err != nil {
