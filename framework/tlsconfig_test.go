@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -232,4 +234,30 @@ func BenchmarkHandshake(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestSlowSelectHoldsNobodyElse: no lock is held across a call to the key
+// process, so that other handshakes and a reload go on beside one that waits.
+func TestSlowSelectHoldsNobodyElse(t *testing.T) {
+	f, root := fakeOf(t, testca.P256)
+	entered, release := make(chan struct{}), make(chan struct{})
+	var calls atomic.Int64
+	f.lookAtContext = func(context.Context) {
+		if calls.Add(1) == 1 {
+			close(entered)
+			<-release
+		}
+	}
+	k, _ := f.keys(t)
+	var slow sync.WaitGroup
+	slow.Go(func() { shake(t, clientOf(root, "a.test"), k.TLSConfig()).ok(t) })
+	<-entered
+	for range 3 {
+		shake(t, clientOf(root, "a.test"), k.TLSConfig()).ok(t)
+	}
+	if err := k.Reload(t.Context()); err != nil {
+		t.Error(err)
+	}
+	close(release)
+	slow.Wait()
 }
