@@ -13,7 +13,9 @@
 package framework
 
 import (
+	"context"
 	"encoding/json"
+	"net"
 	"net/netip"
 	"time"
 
@@ -26,7 +28,7 @@ import (
 // value of each field has the meaning that its comment states. Once it
 // was used, what its slices hold must not be changed, since a reload reads them.
 type Config struct {
-	KeyManager string            // tier by name; empty: the only one of Tiers, or "pkixcached", "pkix", "sunx509" as present
+	KeyManager string            // tier by name, or unix:PATH of an endpoint; empty: the only one of Tiers, or "pkixcached", "pkix", "sunx509" as present
 	Tiers      []keymanager.Tier // built in: what plugin.Main was given
 	Plugins    []Plugin          // external executables
 	Executable string            // runs the tier from this executable instead of re-executing the caller
@@ -41,7 +43,12 @@ type Config struct {
 	PluginWait  time.Duration // how long a handshake waits for the key process; 0: 2 s
 	SignTimeout time.Duration // bounds Select and Sign where a handshake's context has no deadline; 0: 5 s
 	Limits      Limits
+	DrainDelay  time.Duration // how long connections are still accepted after Run was told to end, and not ready
 	Drain       time.Duration // how long open connections may take to finish after the listeners closed; 0: 30 s
+	Isolation   Isolation
+
+	Observer Observer // is told what happens
+	Bind     BindFunc // listens on an address; nil: the machine is asked
 
 	Log       *zap.Logger       // nil: none
 	LogLevels map[string]string // by logger name, as the key process is told them; "" is the root
@@ -55,9 +62,29 @@ type Plugin struct {
 	Settings json.RawMessage // reaches the tier as Env.Settings
 }
 
-// Limits bound what peers may cost.
+// BindFunc returns a listener for a [Listener.Listen], which the Server closes.
+// It is for sockets that were inherited.
+type BindFunc func(ctx context.Context, address string) (net.Listener, error)
+
+// Isolation says what becomes of a key process that is less isolated than it
+// could be.
+type Isolation string
+
+// Values of Isolation. The empty value is IsolationReport.
+const (
+	IsolationReport  Isolation = "report"  // a line of the log says what is in force
+	IsolationRequire Isolation = "require" // the start fails
+)
+
+// Limits bound what peers may cost. Connections over a limit are closed before
+// they say a word.
 type Limits struct {
 	HandshakeTimeout time.Duration // 0: 10 s
+	Connections      int           // open at once, over all listeners; 0: no limit
+	ConnectionsPerIP int           // of one client address; 0: no limit
+	Handshakes       int           // under way at once; 0: no limit
+	Idle             time.Duration // a connection without a byte in either direction; 0: no limit
+	Lifetime         time.Duration // a connection, from its beginning; 0: no limit
 }
 
 // ClientAuth is what a listener asks of its clients.
@@ -98,6 +125,8 @@ type Listener struct {
 
 	ClientAuth     ClientAuth
 	ClientCA       TrustStore
+	ClientCRL      string     // PEM or DER file with the revocation lists of the client CAs; empty: none
+	CRLExpired     CRLExpired // of what a list says after its nextUpdate
 	ClientHeaders  ClientHeaders
 	TrustedProxies []netip.Prefix // whose X-Forwarded-* are believed
 
@@ -131,7 +160,17 @@ type Host struct {
 	Alias      string
 	ClientAuth ClientAuth
 	ClientCA   TrustStore
+	ClientCRL  string
 }
+
+// CRLExpired says what a revocation list counts for after its nextUpdate.
+type CRLExpired string
+
+// Values of CRLExpired. The empty value is CRLExpiredRefuse.
+const (
+	CRLExpiredRefuse CRLExpired = "refuse" // clients of its issuer are refused
+	CRLExpiredWarn   CRLExpired = "warn"   // it counts as before, with a warning
+)
 
 // BackendTLS is how an https or tls backend is reached.
 type BackendTLS struct {

@@ -113,6 +113,8 @@ func (f *fake) Watch(ctx context.Context, _ func(keymanager.Change)) error {
 
 func (f *fake) Describe() plugin.Description { return plugin.Description{Name: "fake"} }
 
+func (f *fake) Status() plugin.Status { return plugin.Status{Up: true, Watched: true} }
+
 func (f *fake) Trust(context.Context, string, string, keymanager.PasswordRef) ([][]byte, []string, error) {
 	return f.trusted, nil, f.trustErr
 }

@@ -38,6 +38,8 @@ type Host struct {
 	wait   time.Duration
 	about  *pb.DescribeResponse
 
+	started time.Time
+
 	slot   atomic.Pointer[slot]
 	newest newest
 
@@ -91,7 +93,7 @@ func Start(ctx context.Context, cmd Command, spec Spec, opt HostOptions) (_ *Hos
 
 // newHost opens what all starts have in common.
 func newHost(ctx context.Context, cmd Command, spec Spec, opt HostOptions) (*Host, error) {
-	h := &Host{log: opt.Log, wait: opt.PluginWait, levels: map[string]string{}, done: make(chan struct{})}
+	h := &Host{started: time.Now(), log: opt.Log, wait: opt.PluginWait, levels: map[string]string{}, done: make(chan struct{})}
 	maps.Copy(h.levels, spec.LogLevels)
 	if h.log == nil {
 		h.log = zap.NewNop()
@@ -191,6 +193,15 @@ func (h *Host) Describe() Description {
 		d.PID = p.child.number()
 	}
 	return d
+}
+
+// Status says how the key process is doing.
+func (h *Host) Status() Status {
+	s := Status{Since: h.started}
+	if p := h.slot.Load().process; p != nil && !p.gone() {
+		s.Up, s.Since, s.PID = true, p.since, p.child.number()
+	}
+	return s
 }
 
 // Done is closed after Close.

@@ -8,6 +8,7 @@ import (
 	"crypto"
 	"os"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -20,6 +21,7 @@ import (
 type Local struct {
 	tier    string
 	service *service
+	since   time.Time
 	done    chan struct{}
 	once    sync.Once // guards the closing of done
 }
@@ -43,12 +45,20 @@ func InProcess(ctx context.Context, tier keymanager.Tier, spec Spec) (*Local, er
 	if err != nil {
 		return nil, err
 	}
-	return &Local{tier: tier.Name, service: s, done: make(chan struct{})}, nil
+	return &Local{tier: tier.Name, service: s, since: time.Now(), done: make(chan struct{})}, nil
 }
 
 // Describe says that nothing is isolated.
 func (l *Local) Describe() Description {
 	return Description{Name: l.tier, Version: version(), Contract: ContractVersion, PID: os.Getpid()}
+}
+
+// Status says that all is well until Close.
+func (l *Local) Status() Status {
+	if err := l.live(); err != nil {
+		return Status{Since: l.since, Err: err}
+	}
+	return Status{Up: true, Since: l.since, PID: os.Getpid(), Watched: true}
 }
 
 // Select returns the tier's answer. Its key refuses what is no handshake and

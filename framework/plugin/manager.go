@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -39,6 +40,8 @@ type Manager interface {
 
 	// Describe says what is running. It answers from memory.
 	Describe() Description
+	// Status says how the key process is doing. It answers from memory.
+	Status() Status
 	// Trust reads the trust store at path and returns its certificates as DER,
 	// at least one, and warnings worth logging.
 	Trust(ctx context.Context, path, typ string, pw keymanager.PasswordRef) (ders [][]byte, warnings []string, err error)
@@ -62,4 +65,14 @@ type Description struct {
 	Contract int    // version of the contract that is spoken
 	Isolated bool   // whether keys live in another process
 	PID      int    // of the key process at the moment; 0: none
+}
+
+// Status says how a key process is doing.
+type Status struct {
+	Up       bool      // whether it answers at the moment
+	Since    time.Time // that it is as Up says
+	PID      int       // 0: none, or not known
+	Restarts uint64    // processes after the first, or connections to an endpoint
+	Watched  bool      // whether its changes are heard of at the moment
+	Err      error     // why it is not up; nil where it is
 }

@@ -639,6 +639,7 @@ func (x *ConfigureRequest) GetLogLevels() map[string]string {
 type ConfigureResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Generation    uint64                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	Description   *DescribeResponse      `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"` // what the key manager that was opened can do
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -678,6 +679,13 @@ func (x *ConfigureResponse) GetGeneration() uint64 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *ConfigureResponse) GetDescription() *DescribeResponse {
+	if x != nil {
+		return x.Description
+	}
+	return nil
 }
 
 type SelectRequest struct {
@@ -1912,6 +1920,7 @@ func (*HealthRequest) Descriptor() ([]byte, []int) {
 type HealthResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Generation    uint64                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	Isolation     *Isolation             `protobuf:"bytes,2,opt,name=isolation,proto3" json:"isolation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1951,6 +1960,114 @@ func (x *HealthResponse) GetGeneration() uint64 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *HealthResponse) GetIsolation() *Isolation {
+	if x != nil {
+		return x.Isolation
+	}
+	return nil
+}
+
+// Isolation is what keeps a key process apart, as it found itself.
+type Isolation struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Uid             uint32                 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	User            string                 `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"` // its name; empty: it has none
+	Dumpable        bool                   `protobuf:"varint,3,opt,name=dumpable,proto3" json:"dumpable,omitempty"`
+	NoNewPrivs      bool                   `protobuf:"varint,4,opt,name=no_new_privs,json=noNewPrivs,proto3" json:"no_new_privs,omitempty"`
+	CoreLimitZero   bool                   `protobuf:"varint,5,opt,name=core_limit_zero,json=coreLimitZero,proto3" json:"core_limit_zero,omitempty"`
+	Landlock        string                 `protobuf:"bytes,6,opt,name=landlock,proto3" json:"landlock,omitempty"`                                      // "abi N" where it is in force, else empty
+	LandlockMissing string                 `protobuf:"bytes,7,opt,name=landlock_missing,json=landlockMissing,proto3" json:"landlock_missing,omitempty"` // why not
+	Endpoint        bool                   `protobuf:"varint,8,opt,name=endpoint,proto3" json:"endpoint,omitempty"`                                     // not started by its front
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Isolation) Reset() {
+	*x = Isolation{}
+	mi := &file_keymanager_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Isolation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Isolation) ProtoMessage() {}
+
+func (x *Isolation) ProtoReflect() protoreflect.Message {
+	mi := &file_keymanager_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Isolation.ProtoReflect.Descriptor instead.
+func (*Isolation) Descriptor() ([]byte, []int) {
+	return file_keymanager_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Isolation) GetUid() uint32 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *Isolation) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *Isolation) GetDumpable() bool {
+	if x != nil {
+		return x.Dumpable
+	}
+	return false
+}
+
+func (x *Isolation) GetNoNewPrivs() bool {
+	if x != nil {
+		return x.NoNewPrivs
+	}
+	return false
+}
+
+func (x *Isolation) GetCoreLimitZero() bool {
+	if x != nil {
+		return x.CoreLimitZero
+	}
+	return false
+}
+
+func (x *Isolation) GetLandlock() string {
+	if x != nil {
+		return x.Landlock
+	}
+	return ""
+}
+
+func (x *Isolation) GetLandlockMissing() string {
+	if x != nil {
+		return x.LandlockMissing
+	}
+	return ""
+}
+
+func (x *Isolation) GetEndpoint() bool {
+	if x != nil {
+		return x.Endpoint
+	}
+	return false
 }
 
 var File_keymanager_proto protoreflect.FileDescriptor
@@ -2006,11 +2123,12 @@ const file_keymanager_proto_rawDesc = "" +
 	"log_levels\x18\x05 \x03(\v23.tlsd.keymanager.v1.ConfigureRequest.LogLevelsEntryR\tlogLevels\x1a<\n" +
 	"\x0eLogLevelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"3\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"{\n" +
 	"\x11ConfigureResponse\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
-	"generation\"\xfb\x03\n" +
+	"generation\x12F\n" +
+	"\vdescription\x18\x02 \x01(\v2$.tlsd.keymanager.v1.DescribeResponseR\vdescription\"\xfb\x03\n" +
 	"\rSelectRequest\x12:\n" +
 	"\x04role\x18\x01 \x01(\x0e2&.tlsd.keymanager.v1.SelectRequest.RoleR\x04role\x12\x1a\n" +
 	"\blistener\x18\x02 \x01(\tR\blistener\x12\x14\n" +
@@ -2133,11 +2251,22 @@ const file_keymanager_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x15\n" +
 	"\x13SetLogLevelResponse\"\x0f\n" +
-	"\rHealthRequest\"0\n" +
+	"\rHealthRequest\"m\n" +
 	"\x0eHealthResponse\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
-	"generation2\xbd\x06\n" +
+	"generation\x12;\n" +
+	"\tisolation\x18\x02 \x01(\v2\x1d.tlsd.keymanager.v1.IsolationR\tisolation\"\xfa\x01\n" +
+	"\tIsolation\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x1a\n" +
+	"\bdumpable\x18\x03 \x01(\bR\bdumpable\x12 \n" +
+	"\fno_new_privs\x18\x04 \x01(\bR\n" +
+	"noNewPrivs\x12&\n" +
+	"\x0fcore_limit_zero\x18\x05 \x01(\bR\rcoreLimitZero\x12\x1a\n" +
+	"\blandlock\x18\x06 \x01(\tR\blandlock\x12)\n" +
+	"\x10landlock_missing\x18\a \x01(\tR\x0flandlockMissing\x12\x1a\n" +
+	"\bendpoint\x18\b \x01(\bR\bendpoint2\xbd\x06\n" +
 	"\n" +
 	"KeyManager\x12U\n" +
 	"\bDescribe\x12#.tlsd.keymanager.v1.DescribeRequest\x1a$.tlsd.keymanager.v1.DescribeResponse\x12X\n" +
@@ -2164,7 +2293,7 @@ func file_keymanager_proto_rawDescGZIP() []byte {
 }
 
 var file_keymanager_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_keymanager_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_keymanager_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_keymanager_proto_goTypes = []any{
 	(SelectRequest_Role)(0),     // 0: tlsd.keymanager.v1.SelectRequest.Role
 	(SignRequest_Purpose)(0),    // 1: tlsd.keymanager.v1.SignRequest.Purpose
@@ -2195,8 +2324,9 @@ var file_keymanager_proto_goTypes = []any{
 	(*SetLogLevelResponse)(nil), // 26: tlsd.keymanager.v1.SetLogLevelResponse
 	(*HealthRequest)(nil),       // 27: tlsd.keymanager.v1.HealthRequest
 	(*HealthResponse)(nil),      // 28: tlsd.keymanager.v1.HealthResponse
-	nil,                         // 29: tlsd.keymanager.v1.ConfigureRequest.LogLevelsEntry
-	nil,                         // 30: tlsd.keymanager.v1.SetLogLevelRequest.LevelsEntry
+	(*Isolation)(nil),           // 29: tlsd.keymanager.v1.Isolation
+	nil,                         // 30: tlsd.keymanager.v1.ConfigureRequest.LogLevelsEntry
+	nil,                         // 31: tlsd.keymanager.v1.SetLogLevelRequest.LevelsEntry
 }
 var file_keymanager_proto_depIdxs = []int32{
 	4,  // 0: tlsd.keymanager.v1.KeyPassword.password:type_name -> tlsd.keymanager.v1.PasswordRef
@@ -2205,39 +2335,41 @@ var file_keymanager_proto_depIdxs = []int32{
 	5,  // 3: tlsd.keymanager.v1.Source.keys:type_name -> tlsd.keymanager.v1.KeyPassword
 	6,  // 4: tlsd.keymanager.v1.ConfigureRequest.sources:type_name -> tlsd.keymanager.v1.Source
 	7,  // 5: tlsd.keymanager.v1.ConfigureRequest.options:type_name -> tlsd.keymanager.v1.Options
-	29, // 6: tlsd.keymanager.v1.ConfigureRequest.log_levels:type_name -> tlsd.keymanager.v1.ConfigureRequest.LogLevelsEntry
-	0,  // 7: tlsd.keymanager.v1.SelectRequest.role:type_name -> tlsd.keymanager.v1.SelectRequest.Role
-	11, // 8: tlsd.keymanager.v1.SelectResponse.reuse:type_name -> tlsd.keymanager.v1.Reuse
-	12, // 9: tlsd.keymanager.v1.SelectResponse.candidates:type_name -> tlsd.keymanager.v1.Candidate
-	1,  // 10: tlsd.keymanager.v1.SignRequest.purpose:type_name -> tlsd.keymanager.v1.SignRequest.Purpose
-	19, // 11: tlsd.keymanager.v1.ListResponse.entries:type_name -> tlsd.keymanager.v1.Entry
-	4,  // 12: tlsd.keymanager.v1.TrustRequest.password:type_name -> tlsd.keymanager.v1.PasswordRef
-	30, // 13: tlsd.keymanager.v1.SetLogLevelRequest.levels:type_name -> tlsd.keymanager.v1.SetLogLevelRequest.LevelsEntry
-	2,  // 14: tlsd.keymanager.v1.KeyManager.Describe:input_type -> tlsd.keymanager.v1.DescribeRequest
-	8,  // 15: tlsd.keymanager.v1.KeyManager.Configure:input_type -> tlsd.keymanager.v1.ConfigureRequest
-	10, // 16: tlsd.keymanager.v1.KeyManager.Select:input_type -> tlsd.keymanager.v1.SelectRequest
-	14, // 17: tlsd.keymanager.v1.KeyManager.Sign:input_type -> tlsd.keymanager.v1.SignRequest
-	16, // 18: tlsd.keymanager.v1.KeyManager.Watch:input_type -> tlsd.keymanager.v1.WatchRequest
-	18, // 19: tlsd.keymanager.v1.KeyManager.List:input_type -> tlsd.keymanager.v1.ListRequest
-	21, // 20: tlsd.keymanager.v1.KeyManager.Trust:input_type -> tlsd.keymanager.v1.TrustRequest
-	23, // 21: tlsd.keymanager.v1.KeyManager.Reload:input_type -> tlsd.keymanager.v1.ReloadRequest
-	25, // 22: tlsd.keymanager.v1.KeyManager.SetLogLevel:input_type -> tlsd.keymanager.v1.SetLogLevelRequest
-	27, // 23: tlsd.keymanager.v1.KeyManager.Health:input_type -> tlsd.keymanager.v1.HealthRequest
-	3,  // 24: tlsd.keymanager.v1.KeyManager.Describe:output_type -> tlsd.keymanager.v1.DescribeResponse
-	9,  // 25: tlsd.keymanager.v1.KeyManager.Configure:output_type -> tlsd.keymanager.v1.ConfigureResponse
-	13, // 26: tlsd.keymanager.v1.KeyManager.Select:output_type -> tlsd.keymanager.v1.SelectResponse
-	15, // 27: tlsd.keymanager.v1.KeyManager.Sign:output_type -> tlsd.keymanager.v1.SignResponse
-	17, // 28: tlsd.keymanager.v1.KeyManager.Watch:output_type -> tlsd.keymanager.v1.Change
-	20, // 29: tlsd.keymanager.v1.KeyManager.List:output_type -> tlsd.keymanager.v1.ListResponse
-	22, // 30: tlsd.keymanager.v1.KeyManager.Trust:output_type -> tlsd.keymanager.v1.TrustResponse
-	24, // 31: tlsd.keymanager.v1.KeyManager.Reload:output_type -> tlsd.keymanager.v1.ReloadResponse
-	26, // 32: tlsd.keymanager.v1.KeyManager.SetLogLevel:output_type -> tlsd.keymanager.v1.SetLogLevelResponse
-	28, // 33: tlsd.keymanager.v1.KeyManager.Health:output_type -> tlsd.keymanager.v1.HealthResponse
-	24, // [24:34] is the sub-list for method output_type
-	14, // [14:24] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	30, // 6: tlsd.keymanager.v1.ConfigureRequest.log_levels:type_name -> tlsd.keymanager.v1.ConfigureRequest.LogLevelsEntry
+	3,  // 7: tlsd.keymanager.v1.ConfigureResponse.description:type_name -> tlsd.keymanager.v1.DescribeResponse
+	0,  // 8: tlsd.keymanager.v1.SelectRequest.role:type_name -> tlsd.keymanager.v1.SelectRequest.Role
+	11, // 9: tlsd.keymanager.v1.SelectResponse.reuse:type_name -> tlsd.keymanager.v1.Reuse
+	12, // 10: tlsd.keymanager.v1.SelectResponse.candidates:type_name -> tlsd.keymanager.v1.Candidate
+	1,  // 11: tlsd.keymanager.v1.SignRequest.purpose:type_name -> tlsd.keymanager.v1.SignRequest.Purpose
+	19, // 12: tlsd.keymanager.v1.ListResponse.entries:type_name -> tlsd.keymanager.v1.Entry
+	4,  // 13: tlsd.keymanager.v1.TrustRequest.password:type_name -> tlsd.keymanager.v1.PasswordRef
+	31, // 14: tlsd.keymanager.v1.SetLogLevelRequest.levels:type_name -> tlsd.keymanager.v1.SetLogLevelRequest.LevelsEntry
+	29, // 15: tlsd.keymanager.v1.HealthResponse.isolation:type_name -> tlsd.keymanager.v1.Isolation
+	2,  // 16: tlsd.keymanager.v1.KeyManager.Describe:input_type -> tlsd.keymanager.v1.DescribeRequest
+	8,  // 17: tlsd.keymanager.v1.KeyManager.Configure:input_type -> tlsd.keymanager.v1.ConfigureRequest
+	10, // 18: tlsd.keymanager.v1.KeyManager.Select:input_type -> tlsd.keymanager.v1.SelectRequest
+	14, // 19: tlsd.keymanager.v1.KeyManager.Sign:input_type -> tlsd.keymanager.v1.SignRequest
+	16, // 20: tlsd.keymanager.v1.KeyManager.Watch:input_type -> tlsd.keymanager.v1.WatchRequest
+	18, // 21: tlsd.keymanager.v1.KeyManager.List:input_type -> tlsd.keymanager.v1.ListRequest
+	21, // 22: tlsd.keymanager.v1.KeyManager.Trust:input_type -> tlsd.keymanager.v1.TrustRequest
+	23, // 23: tlsd.keymanager.v1.KeyManager.Reload:input_type -> tlsd.keymanager.v1.ReloadRequest
+	25, // 24: tlsd.keymanager.v1.KeyManager.SetLogLevel:input_type -> tlsd.keymanager.v1.SetLogLevelRequest
+	27, // 25: tlsd.keymanager.v1.KeyManager.Health:input_type -> tlsd.keymanager.v1.HealthRequest
+	3,  // 26: tlsd.keymanager.v1.KeyManager.Describe:output_type -> tlsd.keymanager.v1.DescribeResponse
+	9,  // 27: tlsd.keymanager.v1.KeyManager.Configure:output_type -> tlsd.keymanager.v1.ConfigureResponse
+	13, // 28: tlsd.keymanager.v1.KeyManager.Select:output_type -> tlsd.keymanager.v1.SelectResponse
+	15, // 29: tlsd.keymanager.v1.KeyManager.Sign:output_type -> tlsd.keymanager.v1.SignResponse
+	17, // 30: tlsd.keymanager.v1.KeyManager.Watch:output_type -> tlsd.keymanager.v1.Change
+	20, // 31: tlsd.keymanager.v1.KeyManager.List:output_type -> tlsd.keymanager.v1.ListResponse
+	22, // 32: tlsd.keymanager.v1.KeyManager.Trust:output_type -> tlsd.keymanager.v1.TrustResponse
+	24, // 33: tlsd.keymanager.v1.KeyManager.Reload:output_type -> tlsd.keymanager.v1.ReloadResponse
+	26, // 34: tlsd.keymanager.v1.KeyManager.SetLogLevel:output_type -> tlsd.keymanager.v1.SetLogLevelResponse
+	28, // 35: tlsd.keymanager.v1.KeyManager.Health:output_type -> tlsd.keymanager.v1.HealthResponse
+	26, // [26:36] is the sub-list for method output_type
+	16, // [16:26] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_keymanager_proto_init() }
@@ -2253,7 +2385,7 @@ func file_keymanager_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_keymanager_proto_rawDesc), len(file_keymanager_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
