@@ -52,8 +52,8 @@ func (c *checker) report(line int, format string, args ...any) {
 func (c *checker) value(n *node, t reflect.Type, path string) {
 	switch {
 	case n.kind == kindNull:
-	case t == reflect.TypeFor[time.Duration]():
-		c.duration(n, path)
+	case t == reflect.TypeFor[time.Duration](), t == reflect.TypeFor[span]():
+		c.duration(n, t, path)
 	case t == reflect.TypeFor[paths]() && n.kind == kindText:
 	case t.Kind() == reflect.Pointer:
 		c.value(n, t.Elem(), path)
@@ -78,10 +78,14 @@ func (c *checker) value(n *node, t reflect.Type, path string) {
 	}
 }
 
-// whole refuses a fraction, which decoding would cut off.
+// whole refuses a fraction, which decoding would cut off, and less than zero,
+// which no key means anything by.
 func (c *checker) whole(n *node, path string) {
-	if _, err := strconv.Atoi(fmt.Sprint(n.scalar)); err != nil {
+	switch i, err := strconv.Atoi(fmt.Sprint(n.scalar)); {
+	case err != nil:
 		c.report(n.line, "%s: %v is no whole number", path, n.scalar)
+	case i < 0:
+		c.report(n.line, "%s: %d must not be less than zero", path, i)
 	}
 }
 
@@ -110,7 +114,7 @@ func (c *checker) kind(n *node, want kind, path string) bool {
 	return false
 }
 
-func (c *checker) duration(n *node, path string) {
+func (c *checker) duration(n *node, t reflect.Type, path string) {
 	if n.kind == kindNumber {
 		c.report(n.line, "%s: a bare number is no duration; write a unit, as in %vs", path, n.scalar)
 		return
@@ -118,7 +122,11 @@ func (c *checker) duration(n *node, path string) {
 	if !c.kind(n, kindText, path) {
 		return
 	}
-	if _, err := parseDuration(n.scalar.(string)); err != nil {
+	_, err := parseSpan(n.scalar.(string))
+	if t != reflect.TypeFor[span]() {
+		_, err = parseDuration(n.scalar.(string))
+	}
+	if err != nil {
 		c.report(n.line, "%s: %v", path, err)
 	}
 }

@@ -55,6 +55,10 @@ type Effective struct {
 	LogLevelDefault bool     // nobody asked for LogLevel
 	LogFormat       string   // json, console, or empty: by the terminal
 	Debug           []string // loggers at debug
+
+	Metrics string // address of the metrics listener; empty: none
+	Admin   string // address of the admin listener, loopback or unix:PATH; empty: none
+	Pprof   bool   // whether the admin listener serves profiles
 }
 
 // Value is one effective setting.

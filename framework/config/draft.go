@@ -141,7 +141,7 @@ func setText(f reflect.Value, text string) error {
 		_, err := fmt.Sscan(text, f.Addr().Interface())
 		return err
 	default:
-		d, err := parseDuration(text)
+		d, err := parseSpan(text)
 		f.SetInt(int64(d))
 		return err
 	}

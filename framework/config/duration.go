@@ -11,10 +11,19 @@ import (
 	"time"
 )
 
-// parseDuration reads a duration as time.ParseDuration does, and whole days
-// (21d). Zero and less are refused: a setting that is left out has its default,
-// and none of them means "for ever".
+// parseDuration reads a duration that is more than zero: a setting that is left
+// out has its default, and none of them means "for ever".
 func parseDuration(s string) (time.Duration, error) {
+	d, err := parseSpan(s)
+	if err == nil && d == 0 {
+		err = errors.New("must be more than zero")
+	}
+	return time.Duration(d), err
+}
+
+// parseSpan reads a duration as time.ParseDuration does, and whole days (21d).
+// Less than zero is refused.
+func parseSpan(s string) (span, error) {
 	d, err := time.ParseDuration(s)
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		var n uint16
@@ -24,10 +33,10 @@ func parseDuration(s string) (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%q is no duration; write a number and a unit (ms, s, m, h, d), as in 10s", s)
 	}
-	if d <= 0 {
-		return 0, errors.New("must be more than zero")
+	if d < 0 {
+		return 0, errors.New("must not be less than zero")
 	}
-	return d, nil
+	return span(d), nil
 }
 
 func parseDays(s string) (uint16, error) {

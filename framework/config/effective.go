@@ -6,6 +6,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tlsd/tlsd/framework"
 	"github.com/tlsd/tlsd/framework/keymanager"
@@ -33,12 +34,18 @@ func (d *draft) effective(in Input) (*Effective, error) {
 	if err := d.checkLog(); err != nil {
 		return nil, err
 	}
+	if err := d.checkIsolation(); err != nil {
+		return nil, err
+	}
 	tier, external, err := d.tier(in.Tiers)
 	if err != nil {
 		return nil, err
 	}
 	listeners, err := d.listeners()
 	if err != nil {
+		return nil, err
+	}
+	if err := d.checkWeb(); err != nil {
 		return nil, err
 	}
 	plugins, err := d.plugins(in.Tiers)
@@ -55,15 +62,33 @@ func (d *draft) effective(in Input) (*Effective, error) {
 	cfg := framework.Config{
 		KeyManager: tier, Tiers: in.Tiers, Plugins: plugins,
 		Keystores: d.sources(), Options: d.options(), Listeners: listeners,
-		RunDir: absolute(d.RunDir), PluginWait: d.PluginWait, Drain: d.Drain.Timeout,
-		Limits:    framework.Limits{HandshakeTimeout: d.Limits.HandshakeTimeout},
+		RunDir: absolute(d.RunDir), PluginWait: d.PluginWait, Limits: d.Limits.framework(),
+		DrainDelay: time.Duration(d.Drain.Delay), Drain: d.Drain.Timeout,
+		Isolation: framework.Isolation(d.Isolation),
 		LogLevels: d.levels(),
 	}
 	return &Effective{
 		Config: cfg, File: d.file, Values: d.values(), Notes: d.notes, Demo: demo,
 		LogLevel: d.Log.Level, LogLevelDefault: d.origin("log.level") == OriginDefault,
 		LogFormat: d.Log.Format, Debug: d.Log.Debug,
+		Metrics: d.Metrics.Listen, Admin: d.Admin.Listen, Pprof: d.Admin.Pprof,
 	}, nil
+}
+
+func (l *limits) framework() framework.Limits {
+	return framework.Limits{
+		HandshakeTimeout: l.HandshakeTimeout,
+		Connections:      l.Connections, ConnectionsPerIP: l.ConnectionsPerIP, Handshakes: l.Handshakes,
+		Idle: time.Duration(l.Idle), Lifetime: time.Duration(l.Lifetime),
+	}
+}
+
+func (d *draft) checkIsolation() error {
+	switch framework.Isolation(d.Isolation) {
+	case framework.IsolationReport, framework.IsolationRequire:
+		return nil
+	}
+	return d.wrong("isolation", "%q is neither report nor require", d.Isolation)
 }
 
 func (d *draft) options() keymanager.Options {

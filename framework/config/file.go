@@ -107,7 +107,9 @@ func strict(c *mapstructure.DecoderConfig) {
 		switch {
 		case to == reflect.TypeFor[time.Duration]() && from.Kind() == reflect.String:
 			return parseDuration(data.(string))
-		case to == reflect.TypeFor[time.Duration]() && from != to:
+		case to == reflect.TypeFor[span]() && from.Kind() == reflect.String:
+			return parseSpan(data.(string))
+		case (to == reflect.TypeFor[time.Duration]() || to == reflect.TypeFor[span]()) && from != to:
 			return nil, errors.New("a bare number is no duration")
 		case to == reflect.TypeFor[paths]() && from.Kind() == reflect.String:
 			return paths{data.(string)}, nil

@@ -48,6 +48,12 @@ func flagDefs() []flagDef {
 		{name: "client-ca-password-file",
 			set:   onListener("client_ca_password_file", setTrustPasswordFile),
 			usage: "`PATH` of a file with the trust store's password"},
+		{name: "client-crl", set: onListener("client_crl", text(func(l *listener) *string { return &l.ClientCRL })),
+			usage: "`PATH` of a file with the revocation lists (CRLs) of the client CAs"},
+		{name: "metrics", set: one((*draft).setMetrics),
+			usage: "`ADDRESS` of /healthz, /readyz and /metrics: host:port or unix:PATH (default off)"},
+		{name: "admin", set: one((*draft).setAdmin),
+			usage: "`ADDRESS` of the same and of what shows more or changes something: loopback or unix:PATH (default off)"},
 		{name: "define", short: "D", many: true,
 			usage: "a JVM operator's property, as `NAME=VALUE`; repeatable"},
 		{name: "plugin", many: true, set: (*draft).setPlugins,
@@ -66,7 +72,7 @@ func flagDefs() []flagDef {
 }
 
 // laterFlags are named by the design and refused by this version.
-func laterFlags() []string { return []string{"metrics", "admin", "client-crl", "allow-user"} }
+func laterFlags() []string { return []string{"allow-user"} }
 
 // Register defines the flags in fs.
 func (f *Flags) Register(fs *pflag.FlagSet) {

@@ -24,7 +24,7 @@ type host struct {
 	ClientAuth           string     `mapstructure:"client_auth"`
 	ClientCA             string     `mapstructure:"client_ca"`
 	ClientCAPasswordFile string     `mapstructure:"client_ca_password_file"`
-	ClientCRL            later      `mapstructure:"client_crl"`
+	ClientCRL            string     `mapstructure:"client_crl"`
 }
 
 // unknownSNI sets what becomes of clients that name no server that there is.
@@ -101,6 +101,9 @@ func (d *draft) hostClients(at string, h *host, s *listener) error {
 		if h.ClientCA != "" && h.ClientAuth == "" {
 			return d.wrong(at+"client_ca", "says nothing about whether certificates are asked for; give client_auth as none, optional or require")
 		}
+		if h.ClientCRL != "" && h.ClientAuth == "" {
+			return d.wrong(at+"client_crl", "is of client certificates, which are not asked for; give client_auth")
+		}
 	default:
 		return d.wrong(at+"client_auth", "%q is neither none, optional nor require", h.ClientAuth)
 	}
@@ -121,6 +124,7 @@ func (h *host) framework(names []string) framework.Host {
 			Path:     absolute(h.ClientCA),
 			Password: keymanager.PasswordRef{File: absolute(h.ClientCAPasswordFile)},
 		}
+		out.ClientCRL = absolute(h.ClientCRL)
 	}
 	return out
 }

@@ -97,6 +97,8 @@ func (d *draft) checkClientCA(at string, l *listener) error {
 		return d.wrong(at+".client_auth", "%s needs trusted certificates; give client_ca (or --client-ca)", l.ClientAuth)
 	case l.ClientAuth == "" && l.ClientCA != "" && strings.HasPrefix(d.origin(at+".client_ca"), "-D "):
 		d.note("%s has no effect while client certificates are not asked for; see --client-auth", d.origin(at+".client_ca"))
+	case l.ClientAuth == "" && l.ClientCRL != "":
+		return d.wrong(at+".client_crl", "is of client certificates, which are not asked for; give client_auth (or --client-auth) and client_ca (or --client-ca)")
 	case l.ClientAuth == "" && l.ClientCA != "":
 		return d.wrong(at+".client_ca", "says nothing about whether certificates are asked for; give client_auth (or --client-auth) as none, optional or require")
 	}
@@ -144,18 +146,23 @@ func (d *draft) listener(i int) (framework.Listener, error) {
 }
 
 func (d *draft) address(at string, s *listener, _ *framework.Listener) error {
-	if path, ok := strings.CutPrefix(s.Listen, "unix:"); ok {
+	return d.checkAddress(at+"listen", s.Listen)
+}
+
+// checkAddress holds the value of a key against what can be listened on.
+func (d *draft) checkAddress(key, listen string) error {
+	if path, ok := strings.CutPrefix(listen, "unix:"); ok {
 		if path == "" {
-			return d.wrong(at+"listen", "%q has no path", s.Listen)
+			return d.wrong(key, "%q has no path", listen)
 		}
 		return nil
 	}
-	_, port, err := net.SplitHostPort(s.Listen)
+	_, port, err := net.SplitHostPort(listen)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return d.wrong(at+"listen", "%q is no address; write host:port (127.0.0.1:8443, [::1]:8443, :8443) or unix:PATH", s.Listen)
+		return d.wrong(key, "%q is no address; write host:port (127.0.0.1:8443, [::1]:8443, :8443) or unix:PATH", listen)
 	}
 	return nil
 }
@@ -183,6 +190,11 @@ func (d *draft) clientAuth(at string, s *listener, l *framework.Listener) error 
 			Path: absolute(s.ClientCA), Type: s.ClientCAType,
 			Password: keymanager.PasswordRef{File: absolute(s.ClientCAPasswordFile), Value: s.ClientCAPassword},
 		}
+		l.ClientCRL = absolute(s.ClientCRL)
+	}
+	l.CRLExpired = framework.CRLExpired(s.CRLExpired)
+	if l.CRLExpired != framework.CRLExpiredRefuse && l.CRLExpired != framework.CRLExpiredWarn {
+		return d.wrong(at+"crl_expired", "%q is neither refuse nor warn", s.CRLExpired)
 	}
 	return nil
 }

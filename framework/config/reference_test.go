@@ -52,6 +52,10 @@ var words = map[string]string{
 	"listeners[].hosts[].alias":                          "the listener's",
 	"listeners[].hosts[].client_auth":                    "the listener's",
 	"listeners[].hosts[].client_ca":                      "the listener's",
+	"listeners[].hosts[].client_crl":                     "the listener's",
+	"metrics.listen":                                     "off",
+	"admin.listen":                                       "off",
+	"admin.pprof":                                        "false",
 }
 
 // reference collects the facts by reflection, and by trying each flag and
@@ -113,7 +117,7 @@ func collect(facts map[string]*fact, t reflect.Type, path string) {
 
 func typeName(t reflect.Type) string {
 	switch {
-	case t == reflect.TypeFor[time.Duration]():
+	case t == reflect.TypeFor[time.Duration](), t == reflect.TypeFor[span]():
 		return "duration"
 	case t == reflect.TypeFor[paths]():
 		return "text or list"
@@ -144,6 +148,7 @@ var samples = map[string]string{
 	"--keymanager": "pkix", "--keystore": "b.p12", "--keystore-type": "jks", "--keystore-password-file": "p",
 	"--key-password-file": "p", "--listen": "127.0.0.1:1", "--backend": "tcp://a:1", "--alias": "a",
 	"--client-auth": "none", "--client-ca": "c.pem", "--client-ca-password-file": "p",
+	"--client-crl": "c.crl", "--metrics": "127.0.0.1:2", "--admin": "127.0.0.1:3",
 	"--plugin": "q=/bin/true@sha256:" + strings.Repeat("0", 64), "--plugin-setting": "p.k=v",
 	"--log-level": "warn", "--log-format": "json", "--debug": "keymanager",
 

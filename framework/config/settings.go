@@ -29,13 +29,16 @@ type settings struct {
 	PluginWait     time.Duration  `mapstructure:"plugin_wait" default:"2s"`
 	Limits         limits         `mapstructure:"limits"`
 	KeystoreLimits keystoreLimits `mapstructure:"keystore_limits"`
-	Isolation      later          `mapstructure:"isolation"`
+	Isolation      string         `mapstructure:"isolation" default:"report"`
 	AllowUser      later          `mapstructure:"allow_user"`
 	JDKCompat      bool           `mapstructure:"jdk_compat"`
 	Log            logSettings    `mapstructure:"log"`
-	Metrics        later          `mapstructure:"metrics"`
-	Admin          later          `mapstructure:"admin"`
+	Metrics        metrics        `mapstructure:"metrics"`
+	Admin          admin          `mapstructure:"admin"`
 }
+
+// span is a duration that may be zero, which turns off what it bounds.
+type span time.Duration
 
 // later marks a key that this version does not obey: giving it is an error, so
 // that nobody believes it to be in force.
@@ -71,8 +74,8 @@ type listener struct {
 	ClientAuth           string         `mapstructure:"client_auth" default:"none"`
 	ClientCA             string         `mapstructure:"client_ca"`
 	ClientCAPasswordFile string         `mapstructure:"client_ca_password_file"`
-	ClientCRL            later          `mapstructure:"client_crl"`
-	CRLExpired           later          `mapstructure:"crl_expired"`
+	ClientCRL            string         `mapstructure:"client_crl"`
+	CRLExpired           string         `mapstructure:"crl_expired" default:"refuse"`
 	ClientHeaders        clientHeaders  `mapstructure:"client_headers"`
 	TrustedProxies       []string       `mapstructure:"trusted_proxies"`
 	Hosts                []host         `mapstructure:"hosts"`
@@ -121,16 +124,17 @@ type constraints struct {
 }
 
 type drain struct {
-	Delay   later         `mapstructure:"delay"`
+	Delay   span          `mapstructure:"delay" default:"0s"`
 	Timeout time.Duration `mapstructure:"timeout" default:"30s"`
 }
 
 type limits struct {
 	HandshakeTimeout time.Duration `mapstructure:"handshake_timeout" default:"10s"`
-	Connections      later         `mapstructure:"connections"`
-	Handshakes       later         `mapstructure:"handshakes"`
-	Idle             later         `mapstructure:"idle"`
-	Lifetime         later         `mapstructure:"lifetime"`
+	Connections      int           `mapstructure:"connections" default:"0"`
+	ConnectionsPerIP int           `mapstructure:"connections_per_ip" default:"0"`
+	Handshakes       int           `mapstructure:"handshakes" default:"0"`
+	Idle             span          `mapstructure:"idle" default:"0s"`
+	Lifetime         span          `mapstructure:"lifetime" default:"0s"`
 }
 
 type keystoreLimits struct {
@@ -141,4 +145,13 @@ type logSettings struct {
 	Level  string   `mapstructure:"level" default:"info"`
 	Format string   `mapstructure:"format"` // empty: console on a terminal, else json
 	Debug  []string `mapstructure:"debug"`
+}
+
+type metrics struct {
+	Listen string `mapstructure:"listen"`
+}
+
+type admin struct {
+	Listen string `mapstructure:"listen"`
+	Pprof  bool   `mapstructure:"pprof"`
 }

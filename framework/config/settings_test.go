@@ -67,6 +67,9 @@ listeners:
     client_auth: optional
     client_ca: /k/clients.jks
     client_ca_password_file: /k/clients.pass
+    client_crl: /k/clients.crl
+    crl_expired: warn
+    hosts: [{names: [h.test], client_crl: /k/h.crl}]
     client_headers: {cert: ssl_client_cert, chain: "", format: pem-spaces}
     trusted_proxies: [10.0.0.0/8]
   - {listen: "unix:/run/tlsd.sock", backend: "tcp://db:5432", client_ca: x.pem, client_auth: none}
@@ -75,9 +78,12 @@ default_alias: fallback
 expiry_warning: 7d
 reload_poll: 5s
 run_dir: /run/tlsd
-drain: {timeout: 1m}
+drain: {delay: 5s, timeout: 1m}
+isolation: require
 plugin_wait: 3s
-limits: {handshake_timeout: 4s}
+limits: {handshake_timeout: 4s, connections: 7, connections_per_ip: 3, handshakes: 5, idle: 1h, lifetime: 0s}
+metrics: {listen: "0.0.0.0:9100"}
+admin: {listen: "unix:/run/tlsd/admin.sock", pprof: true}
 keystore_limits: {iterations: 1000}
 log: {level: warn, format: json, debug: [keymanager]}
 `
@@ -122,8 +128,18 @@ func TestWholeFile(t *testing.T) {
 	if diff := cmp.Diff([]string{"Web.Site"}, o.Aliases); diff != "" {
 		t.Error(diff)
 	}
-	if c.RunDir != "/run/tlsd" || c.Drain != time.Minute || c.PluginWait != 3*time.Second || c.Limits.HandshakeTimeout != 4*time.Second {
+	if c.RunDir != "/run/tlsd" || c.Drain != time.Minute || c.PluginWait != 3*time.Second || c.DrainDelay != 5*time.Second {
 		t.Errorf("durations are %+v", c)
+	}
+	wantLimits := framework.Limits{HandshakeTimeout: 4 * time.Second, Connections: 7, ConnectionsPerIP: 3, Handshakes: 5, Idle: time.Hour}
+	if diff := cmp.Diff(wantLimits, c.Limits); diff != "" {
+		t.Error(diff)
+	}
+	if l.ClientCRL != "/k/clients.crl" || l.CRLExpired != framework.CRLExpiredWarn || l.Hosts[0].ClientCRL != "/k/h.crl" || c.Isolation != framework.IsolationRequire {
+		t.Errorf("revocation and isolation are %+v, %q", l, c.Isolation)
+	}
+	if eff.Metrics != "0.0.0.0:9100" || eff.Admin != "unix:/run/tlsd/admin.sock" || !eff.Pprof {
+		t.Errorf("metrics on %q, admin on %q, profiles %v", eff.Metrics, eff.Admin, eff.Pprof)
 	}
 	if diff := cmp.Diff(map[string]string{"": "warn", "keymanager": "debug"}, c.LogLevels); diff != "" {
 		t.Error(diff)

@@ -59,6 +59,8 @@ func show(f reflect.Value) string {
 	switch v := f.Interface().(type) {
 	case time.Duration:
 		return formatDuration(v)
+	case span:
+		return formatDuration(time.Duration(v))
 	case *string:
 		if v == nil {
 			return ""
