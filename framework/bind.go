@@ -36,10 +36,11 @@ func (e *ListenError) Error() string {
 // Unwrap returns the cause.
 func (e *ListenError) Unwrap() error { return e.Err }
 
-// bind listens on address, host:port or unix:PATH. A literal IPv4 address means
-// IPv4 only, 0.0.0.0 too: firewalls count on it. A socket file that nobody
-// listens on any more is replaced.
-func bind(ctx context.Context, address string) (net.Listener, error) {
+// Listen listens on address, host:port or unix:PATH, as a Server does whose
+// Config.Bind is nil. A literal IPv4 address means IPv4 only, 0.0.0.0 too:
+// firewalls count on it. A socket file that nobody listens on any more is
+// replaced. An address that the machine refuses is a *[ListenError].
+func Listen(ctx context.Context, address string) (net.Listener, error) {
 	network, where := "tcp", address
 	if path, ok := strings.CutPrefix(address, unixPrefix); ok {
 		network, where = "unix", path
@@ -56,6 +57,14 @@ func bind(ctx context.Context, address string) (net.Listener, error) {
 		return nil, &ListenError{address, err}
 	}
 	return ln, nil
+}
+
+// bind listens on the address of a listener of c.
+func (c Config) bind(ctx context.Context, address string) (net.Listener, error) {
+	if c.Bind == nil {
+		return Listen(ctx, address)
+	}
+	return c.Bind(ctx, address)
 }
 
 // removeStale removes the socket file at path if connecting to it is refused,

@@ -12,7 +12,7 @@ import (
 
 func TestSocketPathThatIsTooLong(t *testing.T) {
 	address := unixPrefix + "/tmp/" + strings.Repeat("s", 120)
-	_, err := bind(t.Context(), address)
+	_, err := Listen(t.Context(), address)
 	want := fmt.Sprintf("listen on %q: the path is too long for a socket: choose one of at most 107 bytes with --listen ADDR", address)
 	if le := (*ListenError)(nil); !errors.As(err, &le) || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
@@ -21,7 +21,7 @@ func TestSocketPathThatIsTooLong(t *testing.T) {
 
 func TestFamilyOfAddress(t *testing.T) {
 	for address, want := range map[string]string{"0.0.0.0:0": "0.0.0.0:", "127.0.0.1:0": "127.0.0.1:", ":0": "[::]:", "[::]:0": "[::]:"} {
-		ln, err := bind(t.Context(), address)
+		ln, err := Listen(t.Context(), address)
 		if err != nil {
 			t.Fatal(err)
 		}

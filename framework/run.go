@@ -15,6 +15,9 @@ import (
 // Run serves until ctx ends, or until the key manager is lost for good, which
 // is an error. Then listeners are closed, open connections have Config.Drain to
 // come to their end before they are cut, and the key manager is closed last.
+// Where the cause of ctx's end is ErrHandedOver, clients that have not yet said
+// a word are not turned away.
+//
 // Run is called once.
 func (s *Server) Run(ctx context.Context) error {
 	if err := s.start(); err != nil {
@@ -27,9 +30,13 @@ func (s *Server) Run(ctx context.Context) error {
 		lost = &LostError{s.keys.tier, s.keys.manager.Err()}
 	}
 	s.log.Info("ending", zap.Duration("drain", s.drain))
-	s.drainAll()
+	s.drainAll(errors.Is(context.Cause(ctx), ErrHandedOver))
 	return errors.Join(lost, s.Close())
 }
+
+// ErrHandedOver is the cause that ends Run's context when another process has
+// the listening sockets from now on.
+var ErrHandedOver = errors.New("another process has taken over")
 
 // start begins to accept on each listener.
 func (s *Server) start() error {
@@ -63,13 +70,15 @@ func (e *LostError) Error() string {
 func (e *LostError) Unwrap() error { return e.Err }
 
 // drainAll closes the listeners and waits for connections to end, at most for
-// s.drain.
-func (s *Server) drainAll() {
+// s.drain. A connection without a word may be a client's that was accepted just
+// now; unless another process took over it can't be told from a probe, and is
+// not waited for.
+func (s *Server) drainAll(handedOver bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.drain)
 	defer cancel()
 	s.closeListeners()
 	s.accepting.Wait()
-	s.conns.close(func(c *conn) bool { return c.shaking.Load() && !c.heard.Load() })
+	s.conns.close(func(c *conn) bool { return !handedOver && c.shaking.Load() && !c.heard.Load() })
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)

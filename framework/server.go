@@ -87,16 +87,17 @@ func newServer(ctx context.Context, cfg Config, keys *Keys) (_ *Server, err erro
 		return nil, err
 	}
 	for i, r := range routes {
-		if err := s.listen(ctx, i, cfg.Listeners[i], r); err != nil {
+		if err := s.listen(ctx, i, cfg, r); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-// listen binds the address of l. Connections are accepted by Run.
-func (s *Server) listen(ctx context.Context, i int, cfg Listener, r *route) error {
-	ln, err := bind(ctx, cfg.Listen)
+// listen binds the address of listener i. Connections are accepted by Run.
+func (s *Server) listen(ctx context.Context, i int, all Config, r *route) error {
+	cfg := all.Listeners[i]
+	ln, err := all.bind(ctx, cfg.Listen)
 	if err != nil {
 		return err
 	}
