@@ -75,7 +75,8 @@ type Lister interface {
 
 // Watcher is implemented by key managers whose view changes by itself. Watch
 // calls changed for each new generation, one call at a time, until ctx ends,
-// and then returns nil.
+// and then returns nil. It may begin with the present one, and tell of one again
+// when more is known of it.
 type Watcher interface {
 	Watch(ctx context.Context, changed func(Change)) error
 }
@@ -152,13 +153,19 @@ const (
 	KindSecret  = "secret"
 )
 
-// Change tells of a new generation.
+// Change tells of a new generation, or of one whose Failed has changed.
+//
+// Names and WildcardParents are what the usable entries carry, in the spelling
+// that framework/choose's LookUp returns. Where NamesKnown, an answer to a hello
+// with a server name that is neither depends on nothing of the name but that
+// there is one.
 type Change struct {
 	Generation      uint64
 	Cause           string   // for the log: "reload", "file changed", …
-	Names           []string // server names that some entry carries, lower case
+	Names           []string // server names that some entry carries: lower case, A-labels, no trailing dot; addresses too
 	WildcardParents []string // "example.com" for "*.example.com"
 	NamesKnown      bool     // false: the names are not known, and answers that vary by server name are not kept
+	Failed          string   // why what lies in some keystore now is not in use; empty: it is
 }
 
 // Time returns the time by env.Now, or the real one.

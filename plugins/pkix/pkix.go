@@ -27,6 +27,7 @@ type manager struct {
 
 var (
 	_ keymanager.Lister    = (*manager)(nil)
+	_ keymanager.Watcher   = (*manager)(nil)
 	_ keymanager.Reloader  = (*manager)(nil)
 	_ keymanager.Numbered  = (*manager)(nil)
 	_ keymanager.Explainer = (*manager)(nil)

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keystore
+
+import (
+	"context"
+
+	"github.com/tlsd/tlsd/framework/keymanager"
+)
+
+// Named is implemented by a T that knows the server names of its view, for
+// keymanager.Change.
+type Named interface {
+	Names() (exact, parents []string, known bool)
+}
+
+// Watch calls changed with the current view and with each that takes its place,
+// one call at a time, until ctx ends, as keymanager.Watcher has it. Who is slow
+// is told of the newest only.
+func (v *Views[T]) Watch(ctx context.Context, changed func(keymanager.Change)) error {
+	for {
+		p := v.current.Load()
+		changed(p.change())
+		select {
+		case <-p.replaced:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (p *published[T]) change() keymanager.Change {
+	c := keymanager.Change{Generation: p.view.Generation, Cause: p.view.Cause}
+	if n, ok := any(p.value).(Named); ok {
+		c.Names, c.WildcardParents, c.NamesKnown = n.Names()
+	}
+	return c
+}
