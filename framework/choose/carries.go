@@ -17,24 +17,16 @@ func Carries(leaf *x509.Certificate, serverName string) Match {
 // Forms returns the two forms by which names of certificates carry a server
 // name as a peer sends it: the name itself, and what a wildcard has behind its
 // dot. Each is empty where there is none, both for a name that no certificate
-// can carry. Names with equal forms are equal to every [Chooser].
+// can carry. Names with equal forms are equal to every [Chooser] that does not
+// follow the JDK (Options.JDKCompat).
 func Forms(serverName string) (exact, parent string) {
-	n := parseServerName(serverName)
-	return n.exact, n.parent
-}
-
-// LookUp returns the forms in which a server name, as a peer sends it, is looked
-// up: the name or address as certificates carry it, and what must follow a
-// wildcard's dot. Both are empty for a name that no certificate can carry, and
-// parent is for an address.
-func LookUp(serverName string) (exact, parent string) {
 	n := parseServerName(serverName)
 	return n.exact, n.parent
 }
 
 // Names returns the names that the usable entries carry, each once: exact ones,
 // addresses among them, and what follows the dot of wildcards. All answers to
-// hellos whose server name is neither, by LookUp, are the same but for that.
+// hellos whose server name is neither, by Forms, are the same but for that.
 // known is false where that can't be said: the JDK has another way to compare
 // names. A Chooser that looks at no name has none.
 func (c *Chooser) Names() (exact, parents []string, known bool) {

@@ -39,7 +39,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestLookUp(t *testing.T) {
+func TestForms(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"":             {},
 		"A.w.Test.":    {"a.w.test", "w.test"},
@@ -49,7 +49,7 @@ func TestLookUp(t *testing.T) {
 		"*.w.test":     {},
 		"localhost":    {"localhost", ""},
 	} {
-		if exact, parent := LookUp(name); exact != want[0] || parent != want[1] {
+		if exact, parent := Forms(name); exact != want[0] || parent != want[1] {
 			t.Errorf("%q is looked up as %q and %q, want %q", name, exact, parent, want)
 		}
 	}
@@ -70,7 +70,7 @@ func TestAnswersDependOnKnownNamesOnly(t *testing.T) {
 		exact, parents, _ := c.Names()
 		byName := map[string][]string{"": nil}
 		for _, name := range append(strange, "a.w.test", "b.w.test", "c.w.test", "d.w.test", "w.test", "q.x.test", "r.x.test") {
-			whole, parent := LookUp(name)
+			whole, parent := Forms(name)
 			key := ""
 			switch {
 			case slices.Contains(exact, whole):

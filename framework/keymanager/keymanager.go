@@ -156,7 +156,7 @@ const (
 // Change tells of a new generation, or of one whose Failed has changed.
 //
 // Names and WildcardParents are what the usable entries carry, in the spelling
-// that framework/choose's LookUp returns. Where NamesKnown, an answer to a hello
+// that framework/choose's Forms returns. Where NamesKnown, an answer to a hello
 // with a server name that is neither depends on nothing of the name but that
 // there is one.
 type Change struct {
