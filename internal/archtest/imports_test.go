@@ -63,6 +63,7 @@ var known = map[string]may{
 	"internal/e2e":       {},
 	"internal/lockdir":   {nil, others(sys)},
 	"internal/memsearch": {},
+	"internal/sandbox":   {nil, others("github.com/landlock-lsm/go-landlock", sys)},
 	"internal/testca":    {},
 }
 
