@@ -18,14 +18,14 @@ const retryPause = 20 * time.Millisecond
 
 // call makes a call to the key process. Where that is not there, ends during
 // the call, or asks to be tried again, the call is made to it or its successor
-// again, for h.wait at most and as long as ctx lasts; rpc gets this bound as
+// again, for c.wait at most and as long as ctx lasts; rpc gets this bound as
 // waiting. Each call of the contract may be made twice.
-func call[T any](ctx context.Context, h *Host, rpc func(waiting context.Context, p *process) (T, error)) (T, error) {
-	waiting, cancel := context.WithTimeout(ctx, h.wait)
+func call[T any](ctx context.Context, c *caller, rpc func(waiting context.Context, l *link) (T, error)) (T, error) {
+	waiting, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()
 	for {
-		v, err := callOnce(waiting, h, rpc)
-		if !errors.Is(err, ErrUnavailable) || h.ctx.Err() != nil {
+		v, err := callOnce(waiting, c, rpc)
+		if !errors.Is(err, ErrUnavailable) || errors.Is(err, errNoHope) || c.ctx.Err() != nil {
 			return v, err
 		}
 		select {
@@ -39,13 +39,13 @@ func call[T any](ctx context.Context, h *Host, rpc func(waiting context.Context,
 	}
 }
 
-func callOnce[T any](waiting context.Context, h *Host, rpc func(context.Context, *process) (T, error)) (T, error) {
-	p, err := h.ready(waiting)
+func callOnce[T any](waiting context.Context, c *caller, rpc func(context.Context, *link) (T, error)) (T, error) {
+	l, err := c.ready(waiting)
 	if err != nil {
 		var none T
 		return none, err
 	}
-	return rpc(waiting, p)
+	return rpc(waiting, l)
 }
 
 // meaning is fromStatus for a call with ctx. What gRPC calls cancelled while
@@ -58,16 +58,16 @@ func meaning(ctx context.Context, err error) error {
 	return err
 }
 
-// gated makes a call of p through g. It returns when ctx ends, but the call
+// gated makes a call of l through g. It returns when ctx ends, but the call
 // keeps its slot until the process has ended it: a process that hangs is not
 // given more and more. So gRPC is not told when ctx ends; the request says how
 // long there is time, see timeLeft and within.
-func gated[T any](ctx, waiting context.Context, p *process, g *gate, rpc func(context.Context) (T, error)) (T, error) {
+func gated[T any](ctx, waiting context.Context, l *link, g *gate, rpc func(context.Context) (T, error)) (T, error) {
 	var none T
 	if ctx.Err() != nil {
 		return none, ctx.Err()
 	}
-	if err := g.enter(waiting, p.child.exited); err != nil {
+	if err := g.enter(waiting, l.ctx.Done()); err != nil {
 		return none, err
 	}
 	type result struct {
@@ -77,7 +77,7 @@ func gated[T any](ctx, waiting context.Context, p *process, g *gate, rpc func(co
 	ended := make(chan result, 1)
 	go func() {
 		defer g.leave()
-		v, err := rpc(p.ctx)
+		v, err := rpc(l.ctx)
 		ended <- result{v, err}
 	}()
 	select {

@@ -54,17 +54,17 @@ func (l *Local) Explain(ctx context.Context, h *keymanager.Hello) ([]keymanager.
 
 // Explain has the key process judge its entries for hello, or returns
 // ErrUnsupported where it can't.
-func (h *Host) Explain(ctx context.Context, hello *keymanager.Hello) ([]keymanager.Verdict, error) {
+func (c *caller) Explain(ctx context.Context, hello *keymanager.Hello) ([]keymanager.Verdict, error) {
 	req := helloToProto(hello)
 	req.Alpn, req.Issuers = slices.Clone(req.Alpn), slices.Clone(req.Issuers)
 	req.Explain = true
-	return call(ctx, h, func(waiting context.Context, p *process) ([]keymanager.Verdict, error) {
-		resp, err := gated(ctx, waiting, p, p.selects, func(ctx context.Context) (*pb.SelectResponse, error) {
-			return p.api.Select(ctx, req, large())
+	return call(ctx, c, func(waiting context.Context, l *link) ([]keymanager.Verdict, error) {
+		resp, err := gated(ctx, waiting, l, l.selects, func(ctx context.Context) (*pb.SelectResponse, error) {
+			return l.api.Select(ctx, req, large())
 		})
 		verdicts, err := verdictsFromProto(resp, err)
 		if err == nil {
-			h.newest.raise(max(resp.GetNewestGeneration(), resp.GetGeneration()), "explanation")
+			c.newest.raise(max(resp.GetNewestGeneration(), resp.GetGeneration()), "explanation")
 		}
 		return verdicts, err
 	})

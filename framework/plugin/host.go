@@ -7,10 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -18,9 +16,6 @@ import (
 	pb "github.com/tlsd/tlsd/framework/plugin/proto"
 	"github.com/tlsd/tlsd/logging"
 )
-
-// defaultWait is how long a call waits for the key process, if nothing is said.
-const defaultWait = 2 * time.Second
 
 // HostOptions say how a key process is run.
 type HostOptions struct {
@@ -32,22 +27,10 @@ type HostOptions struct {
 // Host runs a key manager in a child process and replaces the process when it
 // ends. It is safe for concurrent use.
 type Host struct {
+	*caller
 	launch launch
 	spec   Spec // with the child's paths
-	log    *zap.Logger
-	wait   time.Duration
-	about  *pb.DescribeResponse
 
-	started time.Time
-
-	slot   atomic.Pointer[slot]
-	newest newest
-
-	mu     sync.Mutex // guards levels
-	levels map[string]string
-
-	ctx      context.Context // ends with Close
-	cancel   context.CancelFunc
 	stopping sync.WaitGroup // processes on their way out
 	done     chan struct{}
 	close    func() error
@@ -81,8 +64,7 @@ func Start(ctx context.Context, cmd Command, spec Spec, opt HostOptions) (_ *Hos
 		h.cancel()
 		return nil, errors.Join(err, h.release())
 	}
-	h.about = p.about
-	h.slot.Store(newSlot(p))
+	h.put(p.link)
 	go func() {
 		h.supervise(p)
 		h.stopping.Wait()
@@ -93,14 +75,6 @@ func Start(ctx context.Context, cmd Command, spec Spec, opt HostOptions) (_ *Hos
 
 // newHost opens what all starts have in common.
 func newHost(ctx context.Context, cmd Command, spec Spec, opt HostOptions) (*Host, error) {
-	h := &Host{started: time.Now(), log: opt.Log, wait: opt.PluginWait, levels: map[string]string{}, done: make(chan struct{})}
-	maps.Copy(h.levels, spec.LogLevels)
-	if h.log == nil {
-		h.log = zap.NewNop()
-	}
-	if h.wait <= 0 {
-		h.wait = defaultWait
-	}
 	exe, err := openExecutable(cmd)
 	if err != nil {
 		return nil, err
@@ -109,11 +83,17 @@ func newHost(ctx context.Context, cmd Command, spec Spec, opt HostOptions) (*Hos
 	if err != nil {
 		return nil, errors.Join(err, exe.close())
 	}
-	h.spec = there
-	h.launch = launch{cmd: cmd, exe: exe, files: files, runDir: opt.RunDir, log: h.log}
-	h.log = h.log.Named("plugin")
-	h.newest.init()
-	h.ctx, h.cancel = context.WithCancel(context.Background())
+	log := opt.Log
+	if log == nil {
+		log = zap.NewNop()
+	}
+	h := &Host{
+		caller: newCaller(cmd.Tier, opt.PluginWait, spec.LogLevels, log),
+		launch: launch{cmd: cmd, exe: exe, files: files, runDir: opt.RunDir, log: log},
+		spec:   there,
+		done:   make(chan struct{}),
+	}
+	h.files = files
 	h.close = sync.OnceValue(h.end)
 	h.warnUnchecked()
 	return h, nil
@@ -147,7 +127,7 @@ func (h *Host) open(ctx context.Context) (*process, error) {
 	}
 	h.newest.raise(resp.GetGeneration(), "key process started")
 	h.log.Info("key process started", zap.String(logging.FieldTier, h.launch.cmd.Tier), zap.String("version", clean(p.about.GetVersion(), maxExcerpt)),
-		zap.Int("pid", p.child.number()), zap.Uint64(logging.FieldGeneration, resp.GetGeneration()))
+		zap.Int("pid", p.pid), zap.Uint64(logging.FieldGeneration, resp.GetGeneration()))
 	return p, nil
 }
 
@@ -162,46 +142,14 @@ func (h *Host) configure(ctx context.Context, p *process) (*pb.ConfigureResponse
 	case err == nil && resp.GetGeneration() > maxGeneration:
 		return nil, fmt.Errorf("%s begins with generation %d, which no key manager gets to", p.child.subject(), resp.GetGeneration())
 	case err == nil:
+		if d := resp.GetDescription(); d != nil {
+			p.about = d
+		}
 		return resp, nil
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s did not open its keystores in time: %w", p.child.subject(), ctx.Err())
 	}
 	return nil, p.cause(err)
-}
-
-// spelled returns err with the paths as the user gave them.
-func (h *Host) spelled(err error) error {
-	if err == nil {
-		return nil
-	}
-	text := h.launch.files.rename(err.Error())
-	if text == err.Error() {
-		return err
-	}
-	return &remoteError{text: text, meaning: err}
-}
-
-// Describe says what is running.
-func (h *Host) Describe() Description {
-	d := Description{
-		Name:     clean(h.about.GetName(), maxExcerpt),
-		Version:  clean(h.about.GetVersion(), maxExcerpt),
-		Contract: int(h.about.GetContractVersion()),
-		Isolated: true,
-	}
-	if p := h.slot.Load().process; p != nil {
-		d.PID = p.child.number()
-	}
-	return d
-}
-
-// Status says how the key process is doing.
-func (h *Host) Status() Status {
-	s := Status{Since: h.started}
-	if p := h.slot.Load().process; p != nil && !p.gone() {
-		s.Up, s.Since, s.PID = true, p.since, p.child.number()
-	}
-	return s
 }
 
 // Done is closed after Close.
@@ -222,40 +170,4 @@ func (h *Host) end() error {
 
 func (h *Host) release() error {
 	return errors.Join(h.launch.files.close(), h.launch.exe.close())
-}
-
-// SetLogLevels sets the levels of the key process's loggers, now and after each
-// restart. Where there is no process at the moment, the next one starts with
-// them. A level that is none is an error and changes nothing.
-func (h *Host) SetLogLevels(ctx context.Context, levels map[string]string) error {
-	for name, level := range levels {
-		if _, err := logging.ParseLevel(level); err != nil {
-			return fmt.Errorf("logger %q: %w", name, err)
-		}
-	}
-	h.mu.Lock()
-	maps.Copy(h.levels, levels)
-	h.mu.Unlock()
-	p := h.slot.Load().process
-	if p == nil {
-		return nil
-	}
-	_, err := p.api.SetLogLevel(ctx, &pb.SetLogLevelRequest{Levels: levels})
-	if p.gone() {
-		return nil
-	}
-	return fromStatus(err)
-}
-
-func (h *Host) currentLevels() map[string]string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return maps.Clone(h.levels)
-}
-
-// catchUp tells p of levels that were set while it started.
-func (h *Host) catchUp(p *process) {
-	ctx, cancel := context.WithTimeout(p.ctx, h.wait)
-	defer cancel()
-	_, _ = p.api.SetLogLevel(ctx, &pb.SetLogLevelRequest{Levels: h.currentLevels()})
 }

@@ -142,7 +142,7 @@ func TestCallsThatHangBoundTheirKindOnly(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var calls sync.WaitGroup
-	slots := h.slot.Load().process.selects.slots
+	slots := h.slot.Load().link.selects.slots
 	for range cap(slots) {
 		calls.Go(func() {
 			if _, err := h.Select(ctx, serverHello("a.example")); !errors.Is(err, context.Canceled) {
@@ -164,7 +164,7 @@ func TestCallsThatHangBoundTheirKindOnly(t *testing.T) {
 // with the handshake, and its call no longer counts.
 func TestTierIsToldHowMuchTimeThereIs(t *testing.T) {
 	h := startHost(t, "wait")
-	slots := h.slot.Load().process.selects.slots
+	slots := h.slot.Load().link.selects.slots
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := h.Select(ctx, serverHello("a.example")); !errors.Is(err, context.DeadlineExceeded) {

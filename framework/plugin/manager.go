@@ -40,7 +40,8 @@ type Manager interface {
 
 	// Describe says what is running. It answers from memory.
 	Describe() Description
-	// Status says how the key process is doing. It answers from memory.
+	// Status says how the key process is doing. It answers from memory, and is
+	// cheap enough to ask for each handshake.
 	Status() Status
 	// Trust reads the trust store at path and returns its certificates as DER,
 	// at least one, and warnings worth logging.
@@ -73,6 +74,6 @@ type Status struct {
 	Since    time.Time // that it is as Up says
 	PID      int       // 0: none, or not known
 	Restarts uint64    // processes after the first, or connections to an endpoint
-	Watched  bool      // whether its changes are heard of at the moment
+	Watched  bool      // whether a Watch hears of its changes at once; while not, what was kept may be out of date
 	Err      error     // why it is not up; nil where it is
 }

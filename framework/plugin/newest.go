@@ -3,7 +3,10 @@
 
 package plugin
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // maxGeneration is the largest number that a generation is believed to have. No
 // honest key manager comes near, and one that lies could otherwise leave no
@@ -12,28 +15,28 @@ const maxGeneration = 1 << 62
 
 // newest is the newest generation that was heard of, from whatever reply.
 type newest struct {
-	mu     sync.Mutex // guards what follows
-	number uint64
+	number atomic.Uint64 // changed by the holder of mu
+	mu     sync.Mutex    // guards what follows
 	cause  string
 	raised chan struct{} // closed and made anew with each raise
 }
 
 func (n *newest) init() { n.raised = make(chan struct{}) }
 
-func (n *newest) get() uint64 {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.number
-}
+func (n *newest) get() uint64 { return n.number.Load() }
 
 // raise tells of a generation, old and unbelievable ones too.
 func (n *newest) raise(number uint64, cause string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if number <= n.number || number > maxGeneration {
+	if number <= n.get() || number > maxGeneration {
 		return
 	}
-	n.number, n.cause = number, cause
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if number <= n.get() {
+		return
+	}
+	n.number.Store(number)
+	n.cause = cause
 	close(n.raised)
 	n.raised = make(chan struct{})
 }
@@ -43,5 +46,5 @@ func (n *newest) raise(number uint64, cause string) {
 func (n *newest) read() (number uint64, cause string, raised <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.number, n.cause, n.raised
+	return n.get(), n.cause, n.raised
 }

@@ -18,7 +18,6 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
-	pb "github.com/tlsd/tlsd/framework/plugin/proto"
 	"github.com/tlsd/tlsd/internal/lockdir"
 )
 
@@ -39,19 +38,13 @@ type launch struct {
 	log    *zap.Logger
 }
 
-// process is one running key process, configured or not.
+// process is one running key process, configured or not, and the link to it.
 type process struct {
-	child   *child
-	client  *goplugin.Client
-	api     pb.KeyManagerClient
-	about   *pb.DescribeResponse
-	dir     *lockdir.Dir
-	ctx     context.Context // ends with the process
-	selects *gate
-	signs   *gate
-	leaves  *leafCache
-	since   time.Time
-	log     *zap.Logger
+	*link  // nil until it is connected
+	child  *child
+	client *goplugin.Client
+	dir    *lockdir.Dir
+	log    *zap.Logger
 }
 
 // start starts a key process and asks it what it is. On error nothing is left.
@@ -65,10 +58,7 @@ func (l *launch) start(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{
-		child: newChild(ctx, l.exe, l.command(dir.Path), newOutput(l.log, l.cmd.Tier)), dir: dir,
-		selects: newGate(), signs: newGate(), leaves: newLeafCache(), since: time.Now(), log: l.log,
-	}
+	p := &process{child: newChild(ctx, l.exe, l.command(dir.Path), newOutput(l.log, l.cmd.Tier)), dir: dir, log: l.log}
 	p.client = goplugin.NewClient(p.clientConfig())
 	if err := p.connect(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -151,15 +141,13 @@ func (p *process) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.api = pb.NewKeyManagerClient(conn)
-	p.about, err = p.api.Describe(ctx, &pb.DescribeRequest{ContractVersions: []uint32{ContractVersion}})
-	if err != nil {
-		return fmt.Errorf("%s does not say what it is: %w", p.child.subject(), p.cause(err))
-	}
-	if v := p.about.GetContractVersion(); v != ContractVersion {
-		return fmt.Errorf("%s speaks version %d of the contract, this program version %d", p.child.subject(), v, ContractVersion)
-	}
-	return nil
+	p.link = newLink(conn, p.child.number())
+	context.AfterFunc(p.link.ctx, p.child.kill)
+	go func() {
+		<-p.child.exited
+		p.link.end(fmt.Errorf("it ended with %s", p.child.status()))
+	}()
+	return p.introduce(ctx, p.child.subject())
 }
 
 // dial has go-plugin start the process and connect to it. go-plugin knows no
@@ -176,32 +164,16 @@ func (p *process) dial(ctx context.Context) (*grpc.ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn := raw.(dispensed)
-	p.ctx = conn.ctx
-	return conn.ClientConn, nil
+	return raw.(*grpc.ClientConn), nil
 }
 
-// cause says why a call failed: by the end of the process, if that is why.
-func (p *process) cause(err error) error {
-	err = fromStatus(err)
-	if !errors.Is(err, ErrUnavailable) {
-		return err
-	}
+// status says how the process ended, or why it is given up.
+func (p *process) status(why error) string {
 	select {
 	case <-p.child.exited:
-		return fmt.Errorf("%w: it ended with %s", ErrUnavailable, p.child.status())
-	case <-time.After(pipeGrace):
-		return err
-	}
-}
-
-// gone reports whether the process has ended.
-func (p *process) gone() bool {
-	select {
-	case <-p.child.exited:
-		return true
+		return p.child.status()
 	default:
-		return false
+		return why.Error()
 	}
 }
 
@@ -247,14 +219,9 @@ type connOnly struct {
 
 var _ goplugin.GRPCPlugin = connOnly{}
 
-type dispensed struct {
-	*grpc.ClientConn
-	ctx context.Context
-}
-
-// GRPCClient returns the connection and the context that ends with the process.
-func (connOnly) GRPCClient(ctx context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
-	return dispensed{conn, ctx}, nil
+// GRPCClient returns the connection.
+func (connOnly) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	return conn, nil
 }
 
 // GRPCServer is the child's side and has no place here.

@@ -15,35 +15,35 @@ import (
 
 // Select asks the key process for a credential. Its Key signs in the key
 // process, whichever one runs by then.
-func (h *Host) Select(ctx context.Context, hello *keymanager.Hello) (*keymanager.Credential, error) {
+func (c *caller) Select(ctx context.Context, hello *keymanager.Hello) (*keymanager.Credential, error) {
 	req := helloToProto(hello)
 	req.TimeoutMillis = timeLeft(ctx)
 	// The call may outlast ours, and hello is the caller's.
 	req.Alpn, req.Issuers = slices.Clone(req.Alpn), slices.Clone(req.Issuers)
-	return h.choose(ctx, req)
+	return c.choose(ctx, req)
 }
 
-func (h *Host) choose(ctx context.Context, req *pb.SelectRequest) (*keymanager.Credential, error) {
-	return call(ctx, h, func(waiting context.Context, p *process) (*keymanager.Credential, error) {
-		resp, err := gated(ctx, waiting, p, p.selects, func(ctx context.Context) (*pb.SelectResponse, error) {
-			return p.api.Select(ctx, req)
+func (c *caller) choose(ctx context.Context, req *pb.SelectRequest) (*keymanager.Credential, error) {
+	return call(ctx, c, func(waiting context.Context, l *link) (*keymanager.Credential, error) {
+		resp, err := gated(ctx, waiting, l, l.selects, func(ctx context.Context) (*pb.SelectResponse, error) {
+			return l.api.Select(ctx, req)
 		})
 		if err != nil {
 			return nil, err
 		}
-		h.newest.raise(max(resp.GetNewestGeneration(), resp.GetGeneration()), "selection")
-		cred, id, err := credentialFromProto(resp, p.leaves.parse)
+		c.newest.raise(max(resp.GetNewestGeneration(), resp.GetGeneration()), "selection")
+		cred, id, err := credentialFromProto(resp, l.leaves.parse)
 		if err != nil {
 			return nil, err
 		}
-		cred.Key = &remoteKey{host: h, id: id, pub: cred.Leaf.PublicKey, origin: *cred, hello: req}
+		cred.Key = &remoteKey{caller: c, id: id, pub: cred.Leaf.PublicKey, origin: *cred, hello: req}
 		return cred, nil
 	})
 }
 
 // remoteKey is a key that the key process holds, by its id.
 type remoteKey struct {
-	host   *Host
+	caller *caller
 	id     keymanager.KeyID
 	pub    crypto.PublicKey
 	origin keymanager.Credential // builder, alias and generation, for the log over there
@@ -62,49 +62,49 @@ func (k *remoteKey) Sign(ctx context.Context, req *keymanager.SignRequest) ([]by
 	m := signToProto(k.id, req)
 	m.TimeoutMillis = timeLeft(ctx)
 	m.Builder, m.Alias, m.Generation = int32(k.origin.Builder), k.origin.Alias, k.origin.Generation
-	sig, err := k.host.sign(ctx, m)
+	sig, err := k.caller.sign(ctx, m)
 	if k.hello == nil || !errors.Is(err, keymanager.ErrUnknownKey) {
 		return sig, err
 	}
-	again, selectErr := k.host.choose(ctx, k.hello)
+	again, selectErr := k.caller.choose(ctx, k.hello)
 	if selectErr != nil || again.Key.(*remoteKey).id != k.id {
 		return nil, err
 	}
-	return k.host.sign(ctx, m)
+	return k.caller.sign(ctx, m)
 }
 
-func (h *Host) sign(ctx context.Context, m *pb.SignRequest) ([]byte, error) {
-	return call(ctx, h, func(waiting context.Context, p *process) ([]byte, error) {
-		resp, err := gated(ctx, waiting, p, p.signs, func(ctx context.Context) (*pb.SignResponse, error) {
-			return p.api.Sign(ctx, m)
+func (c *caller) sign(ctx context.Context, m *pb.SignRequest) ([]byte, error) {
+	return call(ctx, c, func(waiting context.Context, l *link) ([]byte, error) {
+		resp, err := gated(ctx, waiting, l, l.signs, func(ctx context.Context) (*pb.SignResponse, error) {
+			return l.api.Sign(ctx, m)
 		})
 		if err != nil {
 			return nil, err
 		}
-		h.newest.raise(resp.GetNewestGeneration(), "signature")
+		c.newest.raise(resp.GetNewestGeneration(), "signature")
 		return resp.GetSignature(), nil
 	})
 }
 
 // List returns what the keystores hold. Usable entries have a Key that signs in
 // the key process.
-func (h *Host) List(ctx context.Context) ([]keymanager.Entry, error) {
+func (c *caller) List(ctx context.Context) ([]keymanager.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, configureTimeout)
 	defer cancel()
-	return call(ctx, h, func(_ context.Context, p *process) ([]keymanager.Entry, error) {
-		resp, err := p.api.List(ctx, &pb.ListRequest{}, large())
+	return call(ctx, c, func(_ context.Context, l *link) ([]keymanager.Entry, error) {
+		resp, err := l.api.List(ctx, &pb.ListRequest{}, large())
 		if err != nil {
 			return nil, meaning(ctx, err)
 		}
-		h.newest.raise(resp.GetGeneration(), "list")
+		c.newest.raise(resp.GetGeneration(), "list")
 		entries := make([]keymanager.Entry, 0, len(resp.GetEntries()))
 		for _, m := range resp.GetEntries() {
-			e, leaf, id, err := entryFromProto(m, p.leaves.parse)
+			e, leaf, id, err := entryFromProto(m, l.leaves.parse)
 			if err != nil {
 				return nil, err
 			}
 			if leaf != nil {
-				e.Key = &remoteKey{host: h, id: id, pub: leaf.PublicKey, origin: keymanager.Credential{
+				e.Key = &remoteKey{caller: c, id: id, pub: leaf.PublicKey, origin: keymanager.Credential{
 					Builder: e.Builder, Alias: e.Alias, Generation: resp.GetGeneration(),
 				}}
 			}
@@ -116,40 +116,37 @@ func (h *Host) List(ctx context.Context) ([]keymanager.Entry, error) {
 
 // Reload has the key process read its keystores anew. On error the old state
 // stays in use.
-func (h *Host) Reload(ctx context.Context) error {
+func (c *caller) Reload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, configureTimeout)
 	defer cancel()
-	_, err := call(ctx, h, func(_ context.Context, p *process) (struct{}, error) {
-		resp, err := p.api.Reload(ctx, &pb.ReloadRequest{})
+	_, err := call(ctx, c, func(_ context.Context, l *link) (struct{}, error) {
+		resp, err := l.api.Reload(ctx, &pb.ReloadRequest{})
 		if err == nil {
-			h.newest.raise(resp.GetGeneration(), "reload")
+			c.newest.raise(resp.GetGeneration(), "reload")
 		}
 		return struct{}{}, meaning(ctx, err)
 	})
-	return h.spelled(err)
+	return c.spelled(err)
 }
-
-// Generation returns the number of the newest view that was heard of.
-func (h *Host) Generation() uint64 { return h.newest.get() }
 
 // Trust has the key process read a trust store. A path or password file that is
 // a descriptor's must have been named in Spec.Files.
-func (h *Host) Trust(ctx context.Context, path, typ string, pw keymanager.PasswordRef) ([][]byte, []string, error) {
-	path, err := h.launch.files.known(path)
+func (c *caller) Trust(ctx context.Context, path, typ string, pw keymanager.PasswordRef) ([][]byte, []string, error) {
+	path, err := c.files.known(path)
 	if err == nil && pw.File != "" {
-		pw.File, err = h.launch.files.known(pw.File)
+		pw.File, err = c.files.known(pw.File)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, configureTimeout)
 	defer cancel()
-	resp, err := call(ctx, h, func(_ context.Context, p *process) (*pb.TrustResponse, error) {
-		resp, err := p.api.Trust(ctx, &pb.TrustRequest{Path: path, Type: typ, Password: passwordToProto(pw)}, large())
+	resp, err := call(ctx, c, func(_ context.Context, l *link) (*pb.TrustResponse, error) {
+		resp, err := l.api.Trust(ctx, &pb.TrustRequest{Path: path, Type: typ, Password: passwordToProto(pw)}, large())
 		return resp, meaning(ctx, err)
 	})
 	if err != nil {
-		return nil, nil, h.spelled(err)
+		return nil, nil, c.spelled(err)
 	}
 	if len(resp.GetCertificates()) == 0 {
 		return nil, nil, errors.New("the key process returned no trusted certificate")

@@ -44,12 +44,17 @@ func (s *server) service() (*service, error) {
 	return nil, fmt.Errorf("%w: it is not configured", ErrUnavailable)
 }
 
-// Describe may be asked at any time. What the tier can do beyond the SDK's part
-// is known when it is open.
+// Describe may be asked at any time, and says what is known by then.
 func (s *server) Describe(_ context.Context, req *pb.DescribeRequest) (*pb.DescribeResponse, error) {
 	if !slices.Contains(req.GetContractVersions(), ContractVersion) {
 		return nil, toStatus(fmt.Errorf("describe: the front speaks contract versions %v, this key manager %d", req.GetContractVersions(), ContractVersion))
 	}
+	return s.describe(s.opened.Load()), nil
+}
+
+// describe says what this key manager is. What the tier can do beyond the SDK's
+// part is known when it is open; before that, v is nil.
+func (s *server) describe(v *service) *pb.DescribeResponse {
 	d := &pb.DescribeResponse{
 		Name:            s.tier.Name,
 		Version:         version(),
@@ -57,12 +62,12 @@ func (s *server) Describe(_ context.Context, req *pb.DescribeRequest) (*pb.Descr
 		Watches:         true,
 		Trusts:          true,
 	}
-	if v := s.opened.Load(); v != nil {
+	if v != nil {
 		_, d.Lists = v.km.(keymanager.Lister)
 		_, d.Reloads = v.km.(keymanager.Reloader)
 		_, d.Explains = v.km.(keymanager.Explainer)
 	}
-	return d, nil
+	return d
 }
 
 // Configure opens the tier. It is accepted once, whatever comes of it: other
@@ -82,7 +87,7 @@ func (s *server) Configure(ctx context.Context, req *pb.ConfigureRequest) (*pb.C
 		return nil, toStatus(err)
 	}
 	s.opened.Store(v)
-	return &pb.ConfigureResponse{Generation: v.feed.newest()}, nil
+	return &pb.ConfigureResponse{Generation: v.feed.newest(), Description: s.describe(v)}, nil
 }
 
 func (s *server) Select(ctx context.Context, req *pb.SelectRequest) (*pb.SelectResponse, error) {

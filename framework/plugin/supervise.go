@@ -21,78 +21,52 @@ const (
 	configureTimeout = 2 * time.Minute // that a process has to open its keystores, at its start and later
 )
 
-// slot is what calls find: the process that answers, or nil in the gap between
-// two. It is replaced as a whole, and changed is closed when that has happened.
-type slot struct {
-	process *process
-	changed chan struct{}
-}
-
-func newSlot(p *process) *slot { return &slot{process: p, changed: make(chan struct{})} }
-
-// put makes p the process that answers; nil: none is there.
-func (h *Host) put(p *process) {
-	close(h.slot.Swap(newSlot(p)).changed)
-}
-
-// ready returns the process that answers and waits for one until ctx ends.
-func (h *Host) ready(ctx context.Context) (*process, error) {
-	for {
-		s := h.slot.Load()
-		if s.process != nil && !s.process.gone() {
-			return s.process, nil
-		}
-		select {
-		case <-s.changed:
-		case <-h.ctx.Done():
-			return nil, ErrClosed
-		case <-ctx.Done():
-			return nil, ErrUnavailable
-		}
-	}
-}
-
 // supervise replaces the process whenever it ends, until Close.
 func (h *Host) supervise(p *process) {
 	var pace backoff
 	for p != nil {
 		select {
 		case <-h.ctx.Done():
-			h.put(nil)
+			h.lost(ErrClosed)
 			p.stop()
 			return
-		case <-p.child.exited:
+		case <-p.ctx.Done():
 		}
-		h.put(nil)
+		why := context.Cause(p.ctx)
+		h.lost(why)
 		lived := time.Since(p.since)
-		h.log.Warn("key process ended", zap.String(logging.FieldTier, h.launch.cmd.Tier), zap.Int("pid", p.child.number()),
-			zap.String("status", p.child.status()), zap.Duration("after", lived))
+		h.log.Warn("key process ended", zap.String(logging.FieldTier, h.tier), zap.Int("pid", p.pid),
+			zap.String("status", p.status(why)), zap.Duration("after", lived))
 		h.stopping.Go(p.stop)
 		pace.ended(lived)
-		p = h.replace(&pace)
+		p = h.replace(&pace, why)
 	}
 }
 
 // replace starts processes until one is ready, which it makes the one that
 // answers. It returns nil after Close.
-func (h *Host) replace(pace *backoff) *process {
-	for {
+func (h *Host) replace(pace *backoff, why error) *process {
+	for failed := false; ; failed = true {
 		pause := pace.next()
+		if failed || pause > h.wait {
+			h.backOff(why)
+		}
 		select {
 		case <-h.ctx.Done():
 			return nil
 		case <-time.After(pause):
 		}
+		h.lost(why)
 		p, err := h.open(h.ctx)
 		if err == nil {
-			h.put(p)
-			h.catchUp(p)
+			h.put(p.link)
 			return p
 		}
 		if h.ctx.Err() != nil {
 			return nil
 		}
-		h.log.Error("key process not started", zap.String(logging.FieldTier, h.launch.cmd.Tier), zap.NamedError(logging.FieldError, err))
+		why = err
+		h.log.Error("key process not started", zap.String(logging.FieldTier, h.tier), zap.NamedError(logging.FieldError, err))
 	}
 }
 

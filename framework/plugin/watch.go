@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -20,59 +19,72 @@ const rewatchPause = time.Second
 
 // Watch calls changed with the present generation, again when its names become
 // known, and with each newer one, one call at a time, across restarts of the key
-// process, until ctx ends. It returns ErrClosed if the host is closed first.
-func (h *Host) Watch(ctx context.Context, changed func(keymanager.Change)) error {
+// process, until ctx ends. It returns ErrClosed if the key manager is closed
+// first. Watched says whether it hears of changes at the moment.
+func (c *caller) Watch(ctx context.Context, changed func(keymanager.Change)) error {
 	var last keymanager.Change
-	pass := func(c keymanager.Change) {
-		h.newest.raise(c.Generation, c.Cause)
-		if isNews(c, last) {
-			last = c
-			changed(c)
+	pass := func(change keymanager.Change) {
+		c.newest.raise(change.Generation, change.Cause)
+		if isNews(change, last) {
+			last = change
+			changed(change)
 		}
 	}
 	for {
-		p, err := h.ready(ctx)
+		l, err := c.find(ctx, true)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		err = h.follow(ctx, p, pass)
+		err = c.follow(ctx, l, pass)
 		select {
 		case <-ctx.Done():
-		case <-p.child.exited:
+		case <-l.ctx.Done():
 		case <-time.After(rewatchPause):
-			h.log.Warn("watch of the key process ended", zap.NamedError(logging.FieldError, err))
+			c.log.Warn("watch of the key process ended", zap.NamedError(logging.FieldError, err))
 		}
 	}
 }
 
-// follow passes p's changes on until its stream ends.
-func (h *Host) follow(ctx context.Context, p *process, pass func(keymanager.Change)) error {
-	if !p.about.GetWatches() {
-		return h.followReplies(ctx, p, pass)
+// follow passes l's changes on until its stream ends.
+func (c *caller) follow(ctx context.Context, l *link, pass func(keymanager.Change)) error {
+	if !l.about.GetWatches() {
+		return c.followReplies(ctx, l, pass)
 	}
-	stream, err := p.api.Watch(ctx, &pb.WatchRequest{}, large())
-	for err == nil {
-		var m *pb.Change
-		if m, err = stream.Recv(); err == nil {
-			pass(changeFromProto(m))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.ctx, cancel)()
+	stream, err := l.api.Watch(ctx, &pb.WatchRequest{}, large())
+	if err != nil {
+		return fromStatus(err)
+	}
+	m, err := stream.Recv()
+	if err != nil {
+		return fromStatus(err)
+	}
+	pass(changeFromProto(m)) // before watched: what is kept may be out of date
+	l.watches.Add(1)
+	defer l.watches.Add(-1)
+	for {
+		if m, err = stream.Recv(); err != nil {
+			return fromStatus(err)
 		}
+		pass(changeFromProto(m))
 	}
-	return fromStatus(err)
 }
 
 // followReplies tells of the generations that replies name, for a process that
 // tells of none itself: each reload that changed something made one.
-func (h *Host) followReplies(ctx context.Context, p *process, pass func(keymanager.Change)) error {
+func (c *caller) followReplies(ctx context.Context, l *link, pass func(keymanager.Change)) error {
 	for {
-		number, cause, raised := h.newest.read()
+		number, cause, raised := c.newest.read()
 		pass(keymanager.Change{Generation: number, Cause: cause})
 		select {
 		case <-raised:
-		case <-p.child.exited:
-			return errors.New("key process ended")
+		case <-l.ctx.Done():
+			return context.Cause(l.ctx)
 		case <-ctx.Done():
 			return nil
 		}
