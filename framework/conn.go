@@ -152,6 +152,18 @@ func (s *conns) close(which func(*conn) bool) {
 	}
 }
 
+// some says whether one of them is one that which says.
+func (s *conns) some(which func(*conn) bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.all {
+		if which(c) {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *conns) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

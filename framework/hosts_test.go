@@ -84,7 +84,7 @@ func TestHostIsChosenByServerName(t *testing.T) {
 	}
 	// Go's client sends no address as its server name; others do.
 	for sni, want := range map[string]int{"192.0.2.1": 2, "192.0.2.2": 0, ".b.test": 0, "b.test.": 0, "y.b.test.": 1} {
-		if got := s.listeners[0].route.Load().names.find(sni); got != want {
+		if got := s.now.Load().listeners[0].route.Load().names.find(sni); got != want {
 			t.Errorf("%q is of host %d, want %d", sni, got, want)
 		}
 	}
@@ -266,7 +266,7 @@ func TestHostsShareBackend(t *testing.T) {
 	s := serve(t, Config{Listeners: []Listener{{Backend: answering(t, "own"), Hosts: []Host{
 		{Names: []string{"a.test"}}, {Names: []string{"b.test"}, Backend: answering(t, "b")},
 	}}}})
-	sites := s.listeners[0].route.Load().sites
+	sites := s.now.Load().listeners[0].route.Load().sites
 	if sites[0].handler != sites[1].handler || sites[0].handler == sites[2].handler {
 		t.Error("the listener's backend is to be one, and another's another")
 	}

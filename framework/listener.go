@@ -22,13 +22,13 @@ import (
 // listener serves TLS on one address.
 type listener struct {
 	server  *Server
-	cfg     Listener
+	cfg     Listener // as it was first: of what a reload may change route tells
 	ln      net.Listener
 	log     *zap.Logger
 	route   atomic.Pointer[route] // replaced as a whole by a reload
 	tickets *tls.Config           // holds the session ticket keys, which outlive reloads
-	handed  *handed               // takes connections to web; nil where all backends are for bytes
-	web     *http.Server          // nil as well
+	handed  *handed               // takes connections to web
+	web     *http.Server
 
 	prefix   string        // of connection ids
 	count    atomic.Uint64 // connections, for their ids
@@ -47,25 +47,20 @@ const (
 
 // start begins to serve.
 func (l *listener) start() {
-	if l.web != nil {
-		l.server.serving.Go(func() { _ = l.web.Serve(l.handed) }) // returns when handed is closed
-	}
+	l.server.serving.Go(func() { _ = l.web.Serve(l.handed) }) // returns when handed is closed
 	l.server.accepting.Go(func() { l.accept() })
+	l.log.Info("listening", zap.Stringer("address", l.ln.Addr()), zap.String("backend", l.cfg.Backend))
 }
 
 // finish lets requests under way come to their end, until ctx ends.
 func (l *listener) finish(ctx context.Context) {
-	if l.web != nil {
-		_ = l.web.Shutdown(ctx) // its error is that of ctx
-	}
+	_ = l.web.Shutdown(ctx) // its error is that of ctx
 }
 
 // stop ends what start began; connections are closed by the Server.
 func (l *listener) stop() {
-	if l.web != nil {
-		_ = l.web.Close()
-		_ = l.handed.Close() // web closes it only if it served
-	}
+	_ = l.web.Close()
+	_ = l.handed.Close() // web closes it only if it served
 	_ = l.route.Load().close()
 }
 
@@ -99,7 +94,7 @@ func (l *listener) acceptFailed(err error) {
 
 // admit puts a new connection on the Server's list.
 func (l *listener) admit(raw net.Conn) *conn {
-	timeout := l.server.handshakeTimeout
+	timeout := l.server.now.Load().cfg.Limits.HandshakeTimeout
 	ends := time.Now().Add(timeout)
 	c := &conn{
 		Conn:     raw,
@@ -155,7 +150,7 @@ func (l *listener) refused(c *conn, client *tls.Conn, err error) {
 		l.log.Debug("connection without a hello", zap.String(logging.FieldConn, c.id), zap.String(logging.FieldPeer, c.peer))
 		return
 	}
-	if h := (tls.RecordHeaderError{}); errors.As(err, &h) && h.Conn != nil && l.web != nil {
+	if h := (tls.RecordHeaderError{}); errors.As(err, &h) && h.Conn != nil && l.route.Load().web() {
 		answerPlaintext(h)
 	}
 	level := zap.DebugLevel

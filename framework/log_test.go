@@ -71,7 +71,7 @@ func TestConnectionIsLogged(t *testing.T) {
 func TestPanicOfHandlerIsAnError(t *testing.T) {
 	core, logs := observerCore()
 	s := serve(t, Config{Log: zap.New(core), Listeners: []Listener{{}}})
-	s.listeners[0].route.Load().handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") })
+	s.now.Load().listeners[0].route.Load().handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") })
 	for _, h2 := range []bool{false, true} {
 		if resp, err := s.httpClient(t, h2).Get("https://" + s.addr()); err == nil {
 			resp.Body.Close()

@@ -23,15 +23,27 @@ func (s *Server) Run(ctx context.Context) error {
 	if err := s.start(); err != nil {
 		return err
 	}
-	var lost error
-	select {
-	case <-ctx.Done():
-	case <-s.keys.manager.Done():
-		lost = &LostError{s.keys.tier, s.keys.manager.Err()}
-	}
-	s.log.Info("ending", zap.Duration("drain", s.drain))
+	lost := s.awaitEnd(ctx)
+	s.log.Info("ending", zap.Duration("drain", s.now.Load().cfg.Drain))
 	s.drainAll(errors.Is(context.Cause(ctx), ErrHandedOver))
 	return errors.Join(lost, s.Close())
+}
+
+// awaitEnd returns nil when ctx ends, and a LostError when the key manager in use
+// is lost.
+func (s *Server) awaitEnd(ctx context.Context) error {
+	for {
+		now := s.now.Load()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-now.over:
+		case <-now.keys.manager.Done():
+			if s.now.Load() == now {
+				return &LostError{now.keys.tier, now.keys.manager.Err()}
+			}
+		}
+	}
 }
 
 // ErrHandedOver is the cause that ends Run's context when another process has
@@ -42,12 +54,11 @@ var ErrHandedOver = errors.New("another process has taken over")
 func (s *Server) start() error {
 	s.starting.Lock()
 	defer s.starting.Unlock()
-	if s.closed {
+	if s.ending {
 		return errors.New("run: the server is closed")
 	}
-	for _, l := range s.listeners {
+	for _, l := range s.now.Load().listeners {
 		l.start()
-		l.log.Info("listening", zap.Stringer("address", l.ln.Addr()), zap.String("backend", l.cfg.Backend))
 	}
 	close(s.serves)
 	return nil
@@ -70,11 +81,12 @@ func (e *LostError) Error() string {
 func (e *LostError) Unwrap() error { return e.Err }
 
 // drainAll closes the listeners and waits for connections to end, at most for
-// s.drain. A connection without a word may be a client's that was accepted just
+// Config.Drain. A connection without a word may be a client's that was accepted just
 // now; unless another process took over it can't be told from a probe, and is
 // not waited for.
 func (s *Server) drainAll(handedOver bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.drain)
+	s.startNothing()
+	ctx, cancel := context.WithTimeout(context.Background(), s.now.Load().cfg.Drain)
 	defer cancel()
 	s.closeListeners()
 	s.accepting.Wait()
@@ -84,7 +96,7 @@ func (s *Server) drainAll(handedOver bool) {
 		defer close(finished)
 		s.handshakes.Wait()
 		var finishing sync.WaitGroup
-		for _, l := range s.listeners {
+		for _, l := range s.now.Load().listeners {
 			finishing.Go(func() { l.finish(ctx) })
 		}
 		s.conns.wg.Wait()
@@ -99,8 +111,15 @@ func (s *Server) drainAll(handedOver bool) {
 	}
 }
 
+// startNothing has the present state be the last one.
+func (s *Server) startNothing() {
+	s.starting.Lock()
+	defer s.starting.Unlock()
+	s.ending = true
+}
+
 func (s *Server) closeListeners() {
-	for _, l := range s.listeners {
+	for _, l := range s.now.Load().listeners {
 		_ = l.ln.Close() // a second time is of no harm
 	}
 }
@@ -111,17 +130,16 @@ func (s *Server) closeListeners() {
 func (s *Server) Close() error { return s.close() }
 
 func (s *Server) end() error {
-	s.starting.Lock()
-	s.closed = true
-	s.starting.Unlock()
+	s.startNothing()
 	s.closeListeners()
 	s.accepting.Wait()
 	s.cut()
 	s.conns.close(func(*conn) bool { return true })
 	s.handshakes.Wait()
-	for _, l := range s.listeners {
+	now := s.now.Load()
+	for _, l := range now.listeners {
 		l.stop()
 	}
 	s.serving.Wait()
-	return s.keys.Close()
+	return now.keys.Close()
 }

@@ -5,18 +5,13 @@ package framework
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
-	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
-
-	"github.com/tlsd/tlsd/framework/plugin"
-	"github.com/tlsd/tlsd/logging"
 )
 
 const (
@@ -27,11 +22,8 @@ const (
 // Server terminates TLS on its listeners with keys from a key manager and
 // forwards to backends. It is what the tlsd daemon runs.
 type Server struct {
-	keys             *Keys
-	log              *zap.Logger // named server
-	listeners        []*listener
-	handshakeTimeout time.Duration
-	drain            time.Duration
+	log *zap.Logger // named server
+	now atomic.Pointer[state]
 
 	ctx context.Context // of handshakes, requests and byte streams; ends when connections are cut
 	cut context.CancelFunc
@@ -42,9 +34,10 @@ type Server struct {
 	serving    sync.WaitGroup // HTTP servers and byte connections
 
 	serves    chan struct{} // closed when Run accepts connections
-	reloading sync.Mutex    // held by Reload
-	starting  sync.Mutex    // held while listeners are started, and guards closed
-	closed    bool          // nothing is to be started any more
+	reloading sync.Mutex    // held while a new state is made and taken
+	starting  sync.Mutex    // held while listeners are started, and guards ending and made
+	ending    bool          // nothing is to be started any more
+	made      int           // listeners
 	close     func() error
 }
 
@@ -68,13 +61,8 @@ func NewServer(ctx context.Context, cfg Config) (*Server, error) {
 
 // newServer takes keys over, which it closes on error.
 func newServer(ctx context.Context, cfg Config, keys *Keys) (_ *Server, err error) {
-	s := &Server{
-		keys:             keys,
-		serves:           make(chan struct{}),
-		log:              cfg.logger().Named("server"),
-		handshakeTimeout: orDefault(cfg.Limits.HandshakeTimeout, defaultHandshakeTimeout),
-		drain:            orDefault(cfg.Drain, defaultDrain),
-	}
+	s := &Server{serves: make(chan struct{}), log: cfg.logger().Named("server")}
+	s.now.Store(newState(cfg, keys))
 	s.ctx, s.cut = context.WithCancel(context.Background())
 	s.close = sync.OnceValue(s.end)
 	defer func() {
@@ -82,43 +70,15 @@ func newServer(ctx context.Context, cfg Config, keys *Keys) (_ *Server, err erro
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	routes, err := newRoutes(ctx, keys, s.log, cfg.Listeners)
+	p, err := s.prepare(ctx, newState(cfg, keys))
 	if err != nil {
 		return nil, err
 	}
-	for i, r := range routes {
-		if err := s.listen(ctx, i, cfg, r); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
-// listen binds the address of listener i. Connections are accepted by Run.
-func (s *Server) listen(ctx context.Context, i int, all Config, r *route) error {
-	cfg := all.Listeners[i]
-	ln, err := all.bind(ctx, cfg.Listen)
-	if err != nil {
-		return err
-	}
-	l := &listener{
-		server:  s,
-		cfg:     cfg,
-		ln:      ln,
-		tickets: new(tls.Config),
-		prefix:  strconv.Itoa(i) + "-",
-		log:     s.log.With(zap.String(logging.FieldListener, cfg.Listen)),
-	}
-	l.route.Store(r)
-	if r.web() {
-		l.handed, l.web = newHanded(ln.Addr()), newWeb(s.ctx, l)
-	}
-	s.listeners = append(s.listeners, l)
-	return nil
+	return s, s.take(p)
 }
 
 // Keys returns the Server's key manager, which the Server closes.
-func (s *Server) Keys() *Keys { return s.keys }
+func (s *Server) Keys() *Keys { return s.now.Load().keys }
 
 // Serving returns a channel that is closed when Run has begun to accept
 // connections.
@@ -127,39 +87,11 @@ func (s *Server) Serving() <-chan struct{} { return s.serves }
 // Addrs returns the addresses that are listened on, in the order of
 // Config.Listeners: with the port that a port 0 became.
 func (s *Server) Addrs() []net.Addr {
-	addrs := make([]net.Addr, len(s.listeners))
-	for i, l := range s.listeners {
-		addrs[i] = l.ln.Addr()
+	var addrs []net.Addr
+	for _, l := range s.now.Load().listeners {
+		addrs = append(addrs, l.ln.Addr())
 	}
 	return addrs
-}
-
-// Reload has the keystores and the trust stores read anew, all or nothing: on
-// error the old state stays in use. Connections and sessions go on, but where
-// client certificates are asked for and others are trusted now: sessions begun
-// before are not resumed, and HTTP connections end with their next request. Where
-// the key manager is one that can't reload, the trust stores alone are read.
-func (s *Server) Reload(ctx context.Context) error {
-	s.reloading.Lock()
-	defer s.reloading.Unlock()
-	cfgs := make([]Listener, len(s.listeners))
-	for i, l := range s.listeners {
-		cfgs[i] = l.cfg
-	}
-	routes, err := newRoutes(ctx, s.keys, s.log, cfgs)
-	if err != nil {
-		return fmt.Errorf("reload: %w", err)
-	}
-	err = s.keys.Reload(ctx)
-	if errors.Is(err, plugin.ErrUnsupported) {
-		s.log.Warn("this key manager can't reload: its keys stay as they are", zap.String(logging.FieldTier, s.keys.tier))
-	} else if err != nil {
-		return fmt.Errorf("reload: %w", err)
-	}
-	for i, l := range s.listeners {
-		_ = l.route.Swap(routes[i]).close() // closes what is idle; the rest ends by itself
-	}
-	return nil
 }
 
 func orDefault(d, def time.Duration) time.Duration {

@@ -211,7 +211,7 @@ func TestResumedConnectionTellsItsOrigin(t *testing.T) {
 	seen := make(chan Served, 1)
 	f, root := fakeOf(t, testca.P256)
 	s := serveFake(t, Config{Listeners: []Listener{{}}}, f, root)
-	s.listeners[0].route.Load().handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.now.Load().listeners[0].route.Load().handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got, _ := ServedBy(r.Context())
 		seen <- got
 	})
@@ -428,7 +428,7 @@ func TestProbesAreCounted(t *testing.T) {
 	if err := s.end(); err != nil {
 		t.Fatal(err)
 	}
-	if n := s.listeners[0].probes.Load(); n != 3 {
+	if n := s.now.Load().listeners[0].probes.Load(); n != 3 {
 		t.Errorf("%d probes, want 3", n)
 	}
 }
@@ -450,7 +450,7 @@ func TestPlainHTTPIsTold(t *testing.T) {
 func TestDrainLetsRequestsFinish(t *testing.T) {
 	began, finish := make(chan struct{}), make(chan struct{})
 	s := serve(t, Config{Listeners: []Listener{{}}})
-	s.listeners[0].route.Load().handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.now.Load().listeners[0].route.Load().handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(began)
 		<-finish
 		_, _ = io.WriteString(w, "done")
@@ -506,24 +506,24 @@ func TestDrainCutsWhatDoesNotEnd(t *testing.T) {
 
 func TestReloadIsAllOrNothing(t *testing.T) {
 	s := serve(t, Config{Listeners: []Listener{{Backend: echo(t), ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "clients.p12"}}}})
-	before := s.listeners[0].route.Load()
+	before := s.now.Load().listeners[0].route.Load()
 	s.fake.trustErr = errors.New("damaged")
 	if err := s.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "clients.p12") {
 		t.Errorf("error = %v", err)
 	}
-	if n := s.fake.reloads.Load(); n != 0 || s.listeners[0].route.Load() != before {
+	if n := s.fake.reloads.Load(); n != 0 || s.now.Load().listeners[0].route.Load() != before {
 		t.Errorf("%d reloads of the keystores with a damaged trust store", n)
 	}
 	s.fake.trustErr, s.fake.reloadErr = nil, errors.New("wrong password")
-	if err := s.Reload(t.Context()); err == nil || s.listeners[0].route.Load() != before {
+	if err := s.Reload(t.Context()); err == nil || s.now.Load().listeners[0].route.Load() != before {
 		t.Errorf("error = %v, and the trust stores were taken", err)
 	}
 	for _, err := range []error{nil, plugin.ErrUnsupported} {
 		s.fake.reloadErr = err
-		if err := s.Reload(t.Context()); err != nil || s.listeners[0].route.Load() == before {
+		if err := s.Reload(t.Context()); err != nil || s.now.Load().listeners[0].route.Load() == before {
 			t.Errorf("error = %v, and nothing was reloaded", err)
 		}
-		before = s.listeners[0].route.Load()
+		before = s.now.Load().listeners[0].route.Load()
 	}
 }
 
@@ -630,7 +630,7 @@ func (w slowWriter) Write(b []byte) (int, error) {
 // A hijacked connection, such as a websocket, is the Server's still.
 func TestHijackedConnectionIsDrained(t *testing.T) {
 	s := serve(t, Config{Listeners: []Listener{{}}, Drain: 50 * time.Millisecond})
-	s.listeners[0].route.Load().handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.now.Load().listeners[0].route.Load().handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, rw, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			t.Error(err)

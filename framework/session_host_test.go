@@ -97,7 +97,7 @@ func TestTicketKeepsToItsRules(t *testing.T) {
 	const requireA, requireB, none, optionalA, alsoA = 0, 1, 2, 3, 4
 	cas := newClientCAs(t)
 	s := serveTrusting(t, Config{Listeners: rulesOfClients(echo(t))}, cas.by)
-	for _, l := range s.listeners {
+	for _, l := range s.now.Load().listeners {
 		l.tickets.SetSessionTicketKeys([][32]byte{{1}})
 	}
 	for _, tt := range []struct {

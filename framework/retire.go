@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tlsd/tlsd/logging"
+)
+
+// retire ends what of old has no place in next, each in its own time, and at
+// once where the Server is closed.
+func (s *Server) retire(old, next *state) {
+	for _, l := range old.listeners {
+		if !slices.Contains(next.listeners, l) {
+			s.serving.Go(func() { s.retireListener(l, next.cfg.Drain) })
+		}
+	}
+	if old.keys != next.keys {
+		s.serving.Go(func() { s.retireKeys(old) })
+	}
+}
+
+// retireListener accepts nothing more and gives open connections their time.
+func (s *Server) retireListener(l *listener, drain time.Duration) {
+	ctx, cancel := context.WithTimeout(s.ctx, drain)
+	defer cancel()
+	_ = l.ln.Close()
+	l.log.Info("no longer listening", zap.Duration("drain", drain))
+	l.finish(ctx)
+	for ctx.Err() == nil && s.conns.some(l.owns) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(retireTick):
+		}
+	}
+	s.conns.close(l.owns)
+	l.stop()
+}
+
+// retireTick is how often a listener that is on its way out looks whether its
+// last connection has ended.
+const retireTick = 100 * time.Millisecond
+
+// owns says whether c was accepted by l.
+func (l *listener) owns(c *conn) bool { return c.listener == l }
+
+// retireKeys ends the key manager of old when the handshakes that began with it
+// have had their time. Those are all that may still ask it: a route takes its key
+// manager with it.
+func (s *Server) retireKeys(old *state) {
+	select {
+	case <-s.ctx.Done():
+	case <-time.After(old.cfg.Limits.HandshakeTimeout):
+	}
+	if err := old.keys.Close(); err != nil {
+		s.log.Warn("the former key manager did not end well", zap.String(logging.FieldTier, old.keys.tier), zap.Error(err))
+	}
+}
