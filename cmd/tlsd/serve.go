@@ -5,10 +5,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -31,8 +33,9 @@ What is not given falls back by itself: 127.0.0.1:8443, a built-in page, and a
 throw-away keystore where only this machine can connect. The environment holds
 TLSD_KEYMANAGER, TLSD_KEYSTORE_PASSWORD and TLSD_OPTS (-D and -X options).
 
-SIGHUP reads the keystores anew. SIGTERM and SIGINT end tlsd when the open
-connections have ended; a second one ends it at once.
+SIGHUP reads the keystores anew. SIGUSR2 has the executable that lies at tlsd's
+path now take over, without a connection lost. SIGTERM and SIGINT end tlsd when
+the open connections have ended; a second one ends it at once.
 
 Exit status: 0; 1 what the machine refuses, or a key process that is lost; 2
 what tlsd was given is wrong.`,
@@ -46,7 +49,7 @@ what tlsd was given is wrong.`,
 
 func serve(cmd *cobra.Command, in config.Input) (err error) {
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGHUP)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR2)
 	defer signal.Stop(signals)
 	outliveReaders()
 
@@ -62,9 +65,18 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 	eff.Log = log
 	// net/http's client writes what it thinks of a backend's bytes there.
 	defer redirectStdLog(log)()
-	ctx, cancel := context.WithCancel(cmd.Context())
-	defer cancel()
-	d := &daemon{log: log, cancel: cancel, server: make(chan *framework.Server, 1), hups: make(chan struct{}, 1)}
+	sockets, err := newSockets()
+	if err != nil {
+		return err
+	}
+	defer sockets.stop()
+	eff.Bind = sockets.Bind
+	ctx, cancel := context.WithCancelCause(cmd.Context())
+	defer cancel(nil)
+	d := &daemon{
+		log: log, cancel: cancel, sockets: sockets, manager: &manager{log: log},
+		server: make(chan *framework.Server, 1), hups: make(chan struct{}, 1),
+	}
 	go d.obey(signals)
 	go d.reloadOnDemand(ctx)
 
@@ -76,6 +88,7 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 	if caFile != "" {
 		log.Info("serving a throw-away certificate: give --keystore PATH for one of your own", zap.String("ca", caFile))
 	}
+	given := anyPassword(eff.Keystores)
 	var server *framework.Server
 	err = openAsking(ctx, eff, cmd.ErrOrStderr(), func() (err error) {
 		server, err = framework.NewServer(ctx, eff.Config)
@@ -84,7 +97,12 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 	if err != nil {
 		return unlessEnding(ctx, err)
 	}
+	if err := sockets.allTaken(); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	d.refusal = noUpgrade(eff, !given && anyPassword(eff.Keystores))
 	d.server <- server
+	go d.takeOver(ctx, server)
 	if caFile != "" { // serving doesn't wait for somebody to read it
 		go tellHowToConnect(ctx, cmd.OutOrStdout(), server, caFile)
 	}
@@ -149,21 +167,29 @@ func redirectStdLog(log *zap.Logger) func() {
 
 // daemon is what signals act on.
 type daemon struct {
-	log    *zap.Logger
-	cancel context.CancelFunc     // ends serving, when open connections have ended
-	server chan *framework.Server // holds the server once there is one
-	hups   chan struct{}          // holds one while a reload is asked for
+	log     *zap.Logger
+	cancel  context.CancelCauseFunc // ends serving, when open connections have ended
+	sockets *sockets
+	manager *manager
+	refusal error                  // why an upgrade is refused; set before server is
+	server  chan *framework.Server // holds the server once there is one
+	hups    chan struct{}          // holds one while a reload is asked for
 }
 
-// obey acts on signals: SIGHUP reloads, the first of the others ends gracefully
-// and the second at once. One that comes after it kills, as if nobody listened.
+// obey acts on signals: SIGHUP reloads, SIGUSR2 upgrades, the first of the others
+// ends gracefully and the second at once. One that comes after it kills, as if
+// nobody listened. Meanwhile it tells the service manager that it still does so.
 func (d *daemon) obey(signals chan os.Signal) {
+	watchdog := d.manager.watchdog(d.sockets.flip.HasParent())
 	ending := false
-	for sig := range signals {
+	for {
+		sig := d.next(signals, watchdog)
 		switch {
 		case sig == syscall.SIGHUP && !ending:
 			d.askReload()
-		case sig == syscall.SIGHUP:
+		case sig == syscall.SIGUSR2 && !ending:
+			go d.upgrade()
+		case sig == syscall.SIGHUP, sig == syscall.SIGUSR2:
 		case !ending:
 			ending = true
 			d.end(sig)
@@ -172,6 +198,24 @@ func (d *daemon) obey(signals chan os.Signal) {
 			signal.Stop(signals)
 			_ = (<-d.server).Close() // Run returns what it gives
 			return
+		}
+	}
+}
+
+// next waits for a signal.
+func (d *daemon) next(signals chan os.Signal, watchdog time.Duration) os.Signal {
+	var tick <-chan time.Time // none, without a watchdog
+	if watchdog > 0 {
+		ticker := time.NewTicker(watchdog)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	for {
+		select {
+		case sig := <-signals:
+			return sig
+		case <-tick:
+			d.manager.alive()
 		}
 	}
 }
@@ -185,7 +229,9 @@ func (d *daemon) end(sig os.Signal) {
 		d.log.Info("signal: ending", zap.Stringer("signal", sig))
 	default:
 	}
-	d.cancel()
+	d.manager.stopping()
+	d.sockets.stop()
+	d.cancel(nil)
 }
 
 // askReload has the keystores read anew. However often it is called during a
@@ -214,7 +260,10 @@ func (d *daemon) reload(ctx context.Context) {
 	case server := <-d.server:
 		d.server <- server
 		before := server.Keys().Generation()
-		if err := server.Reload(ctx); err != nil {
+		ended := d.manager.reloading()
+		err := server.Reload(ctx)
+		ended(err)
+		if err != nil {
 			d.log.Error("reload failed: the old state stays in use", zap.Error(err))
 			return
 		}

@@ -134,6 +134,13 @@ func (d *descriptors) close() error {
 	return errors.Join(errs...)
 }
 
+// IsDescriptor reports whether path names a descriptor of the process that uses
+// it, as /dev/stdin and a shell's <(…) do.
+func IsDescriptor(path string) bool {
+	_, ok := descriptorNumber(path)
+	return ok
+}
+
 // descriptorNumber returns the descriptor of this process that path names.
 func descriptorNumber(path string) (int, bool) {
 	path = filepath.Clean(path)

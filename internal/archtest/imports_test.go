@@ -55,7 +55,7 @@ var known = map[string]may{
 	"cmd/tlsd": {
 		own("framework", "framework/config", "framework/keymanager", "framework/keystore", "framework/plugin", "internal/lockdir", "logging",
 			"plugins/sunx509", "plugins/pkix", "plugins/pkixcached"),
-		others(zap, cobra, "golang.org/x/term", "software.sslmate.com/src/go-pkcs12"),
+		others(zap, cobra, "github.com/cloudflare/tableflip", "github.com/coreos/go-systemd", "golang.org/x/term", "software.sslmate.com/src/go-pkcs12"),
 	},
 
 	"internal/archtest":  {},
