@@ -25,7 +25,7 @@ func (neverLists) List(ctx context.Context) ([]keymanager.Entry, error) {
 // What is told of the start only must not keep it waiting.
 func TestStartDoesNotHangOnList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKeys(neverLists{&fake{}}, "fake", 0, zap.NewNop())
+		k := newKeys(neverLists{&fake{}}, "fake", &Config{})
 		defer k.Close()
 		began := time.Now()
 		k.announce(context.Background(), []keymanager.Source{{Paths: []string{"/a.p12"}}}, zap.NewNop())

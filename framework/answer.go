@@ -32,9 +32,10 @@ const (
 // new one, so that the first signature with each of its keys is verified again.
 type knownKeys struct{ current atomic.Pointer[epoch] }
 
-// epoch is what is known of the keys of one generation.
+// epoch is what is known of one generation: what it answered, and its keys.
 type epoch struct {
 	generation uint64
+	answers    answers
 	mu         sync.RWMutex
 	keys       map[keymanager.KeyID]*keyState // guarded by mu
 }
@@ -69,14 +70,20 @@ func (a *knownKeys) at(generation uint64) *epoch {
 	}
 }
 
+// learn takes in what a key manager tells of a generation. It tells of each one
+// before what it answers is given again.
+func (a *knownKeys) learn(c *keymanager.Change) {
+	e := a.at(c.Generation)
+	if e.generation == c.Generation && c.NamesKnown {
+		e.answers.names.Store(newKnownNames(c))
+	}
+}
+
 // checkAnswer returns what crypto/tls is to work with, but for the private key,
 // or why the answer to h is wrong.
 func checkAnswer(h *keymanager.Hello, cred *keymanager.Credential) (*tls.Certificate, error) {
 	if len(cred.Chain) == 0 || cred.Key == nil {
 		return nil, errors.New("a credential without a chain or a key")
-	}
-	if h.Alias != "" && !strings.EqualFold(cred.Alias, h.Alias) {
-		return nil, fmt.Errorf("another entry than %q, which the listener or host demands", h.Alias)
 	}
 	leaf, err := leafOf(cred)
 	if err != nil {
@@ -89,18 +96,28 @@ func checkAnswer(h *keymanager.Hello, cred *keymanager.Credential) (*tls.Certifi
 	if schemes == nil {
 		schemes = keymanager.Schemes()
 	}
-	usable := func(s tls.SignatureScheme) bool {
-		return keymanager.SchemeFits(s, leaf.PublicKey, h.Version) && slices.Contains(schemes, s)
-	}
-	if !slices.ContainsFunc(h.Schemes, usable) {
-		return nil, fmt.Errorf("a %v key, which fits no signature scheme that the peer offered", leaf.PublicKeyAlgorithm)
-	}
-	return &tls.Certificate{
+	cert := &tls.Certificate{
 		Certificate:                  cred.Chain,
 		Leaf:                         leaf,
 		OCSPStaple:                   cred.OCSPStaple,
 		SupportedSignatureAlgorithms: schemes,
-	}, nil
+	}
+	return cert, checkFits(h, cred, cert)
+}
+
+// checkFits returns nil if the credential, whose certificate is cert, is one
+// that h may be answered with.
+func checkFits(h *keymanager.Hello, cred *keymanager.Credential, cert *tls.Certificate) error {
+	if h.Alias != "" && !strings.EqualFold(cred.Alias, h.Alias) {
+		return fmt.Errorf("another entry than %q, which the listener or host demands", h.Alias)
+	}
+	usable := func(s tls.SignatureScheme) bool {
+		return keymanager.SchemeFits(s, cert.Leaf.PublicKey, h.Version) && slices.Contains(cert.SupportedSignatureAlgorithms, s)
+	}
+	if !slices.ContainsFunc(h.Schemes, usable) {
+		return fmt.Errorf("a %v key, which fits no signature scheme that the peer offered", cert.Leaf.PublicKeyAlgorithm)
+	}
+	return nil
 }
 
 // leafOf returns the leaf of cred's chain, which cred.Leaf need not be.

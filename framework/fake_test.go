@@ -43,6 +43,9 @@ type fake struct {
 	reloadErr     error
 	reloads       atomic.Int64
 	lookAtContext func(context.Context)
+	reuse         keymanager.Reuse
+	change        keymanager.Change // told as soon as it is watched
+	deaf          atomic.Bool       // not watched
 }
 
 var _ plugin.Manager = (*fake)(nil)
@@ -67,7 +70,7 @@ func (f *fake) Select(ctx context.Context, h *keymanager.Hello) (*keymanager.Cre
 			}
 			cred := &keymanager.Credential{
 				Alias: cmp.Or(h.Alias, c.Cert.Subject.CommonName), Generation: f.generation.Load(),
-				Chain: c.Chain(), Leaf: c.Cert, Key: fakeKey{keymanager.FromSigner(c.Key), f},
+				Chain: c.Chain(), Leaf: c.Cert, Key: fakeKey{keymanager.FromSigner(c.Key), f}, Reuse: f.reuse,
 			}
 			if f.spoil != nil {
 				f.spoil(cred)
@@ -106,14 +109,17 @@ func (f *fake) Reload(context.Context) error {
 	return f.reloadErr
 }
 
-func (f *fake) Watch(ctx context.Context, _ func(keymanager.Change)) error {
+func (f *fake) Watch(ctx context.Context, changed func(keymanager.Change)) error {
+	changed(f.change)
 	<-ctx.Done()
 	return nil
 }
 
 func (f *fake) Describe() plugin.Description { return plugin.Description{Name: "fake"} }
 
-func (f *fake) Status() plugin.Status { return plugin.Status{Up: true, Watched: true} }
+func (f *fake) Status() plugin.Status { return plugin.Status{Up: true, Watched: !f.deaf.Load()} }
+
+func (f *fake) Generation() uint64 { return f.generation.Load() }
 
 func (f *fake) Trust(context.Context, string, string, keymanager.PasswordRef) ([][]byte, []string, error) {
 	return f.trusted, nil, f.trustErr
@@ -128,7 +134,7 @@ func (f *fake) Close() error                                          { return n
 func (f *fake) keys(t testing.TB) (*Keys, *observer.ObservedLogs) {
 	t.Helper()
 	core, logs := observerCore()
-	k := newKeys(f, "fake", 0, zap.New(core))
+	k := newKeys(f, "fake", &Config{Log: zap.New(core)})
 	t.Cleanup(func() {
 		if err := k.Close(); err != nil {
 			t.Error(err)

@@ -23,6 +23,7 @@ type handshake struct {
 	listener string
 	alias    string // demanded by the listener or host; empty: any
 	named    bool   // a server name that the certificate carries is demanded
+	resumes  bool   // the client may resume a session of TLS 1.2
 	id, peer string // of the connection
 }
 

@@ -21,6 +21,10 @@ import (
 // negotiated, whatever the hello's legacy version says (RFC 8446, 4.2.1).
 const extSupportedVersions = 43
 
+// extSessionTicket is the TLS extension session_ticket (RFC 5077), by which a
+// TLS 1.2 client offers a session, or says that it takes one.
+const extSessionTicket = 35
+
 // extChainSchemes is the TLS extension signature_algorithms_cert.
 const extChainSchemes = 50
 

@@ -33,6 +33,9 @@ type Keys struct {
 	timeout time.Duration // of a Select or Sign whose handshake has no deadline
 	log     *zap.Logger   // named keymanager, with the tier
 	known   knownKeys
+	now     func() time.Time
+
+	observer Observer
 
 	constraints *choose.Constraints // on connections; not nil
 
@@ -69,30 +72,29 @@ func Open(ctx context.Context, cfg Config) (*Keys, error) {
 	if err != nil {
 		return nil, err // names the key manager
 	}
-	k := newKeys(manager, run.name, cfg.SignTimeout, log)
+	k := newKeys(manager, run.name, &cfg)
 	k.constraints = constraints
 	k.announce(ctx, cfg.Keystores, log)
 	return k, nil
 }
 
-func newKeys(m plugin.Manager, tier string, timeout time.Duration, log *zap.Logger) *Keys {
-	if timeout == 0 {
-		timeout = defaultSignTimeout
-	}
+func newKeys(m plugin.Manager, tier string, cfg *Config) *Keys {
 	ctx, stop := context.WithCancel(context.Background())
 	k := &Keys{
-		manager: m,
-		tier:    tier,
-		timeout: timeout,
-		log:     log.Named(logging.KeyManager).With(zap.String(logging.FieldTier, tier)),
-		stop:    stop,
+		manager:  m,
+		tier:     tier,
+		timeout:  orDefault(cfg.SignTimeout, defaultSignTimeout),
+		now:      time.Now,
+		log:      cfg.logger().Named(logging.KeyManager).With(zap.String(logging.FieldTier, tier)),
+		observer: cfg.Observer,
+		stop:     stop,
 
 		constraints: new(choose.Constraints),
 	}
 	k.watched.Go(func() {
 		// A key manager whose views never change by themselves has nothing
 		// to watch; then generations are learnt from its answers.
-		_ = m.Watch(ctx, func(c keymanager.Change) { k.known.at(c.Generation) })
+		_ = m.Watch(ctx, func(c keymanager.Change) { k.known.learn(&c) })
 	})
 	return k
 }

@@ -39,7 +39,7 @@ func serveTrusting(t testing.TB, cfg Config, by map[string]*testca.Cert) *runnin
 	t.Helper()
 	f, root := fakeOf(t, testca.P256)
 	m := &trusting{fake: f, by: by}
-	k := newKeys(m, "fake", 0, cfg.logger())
+	k := newKeys(m, "fake", &cfg)
 	s := serveKeys(t, cfg, k)
 	s.fake, s.root = f, root
 	return s

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -24,9 +25,10 @@ import (
 // Only GetCertificate is to stay, and versions below TLS 1.2 can't be served.
 // What the constraints on TLS deny is left out to begin with.
 //
-// A full handshake costs one Select and one Sign, a resumed one nothing in TLS
-// 1.3 and a Select in TLS 1.2, where crypto/tls asks for the certificate before
-// it looks at the ticket. Where a handshake's context has no deadline each of
+// A full handshake costs one Sign, and one Select where the key manager's answers
+// hold for a single handshake; a resumed one costs nothing in TLS 1.3 and such a
+// Select in TLS 1.2, where crypto/tls asks for the certificate before it looks
+// at the ticket. Where a handshake's context has no deadline each of
 // the two is bounded by Config.SignTimeout.
 //
 // A client that no credential fits gets the alert handshake_failure, and
@@ -46,6 +48,7 @@ func (k *Keys) constrained(cfg *tls.Config) *tls.Config {
 func (k *Keys) certificate(info *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	hs := handshakeOf(info)
 	h := helloOf(info, &hs)
+	hs.resumes = h.Version < tls.VersionTLS13 && slices.Contains(info.Extensions, extSessionTicket)
 	if h.Auth == 0 {
 		k.log.Debug(logging.MsgNoCredential, append(hs.fields(),
 			zap.String(logging.FieldReason, "no version, group or cipher suite in common"))...)
@@ -63,27 +66,20 @@ func (k *Keys) certificate(info *tls.ClientHelloInfo) (*tls.Certificate, error) 
 // error means alert 80, and neither certificate nor error 112; in the client
 // role it is what is sent.
 func (k *Keys) credential(hs *handshake, h *keymanager.Hello) (*tls.Certificate, error) {
-	ctx, cancel := hs.bounded(k.timeout)
-	defer cancel()
-	cred, err := k.manager.Select(ctx, h)
+	found, err := k.answer(hs, h)
 	if errors.Is(err, keymanager.ErrNoCredential) {
 		return &tls.Certificate{}, nil
 	}
 	if err != nil {
-		k.report(&k.failures, msgSelectFailed, &keymanager.Credential{}, hs, "the key process did not answer", err)
 		return nil, fmt.Errorf("select a credential: %w", err)
 	}
-	cert, err := checkAnswer(h, cred)
-	if err != nil {
-		k.report(&k.lies, msgSelectFailed, cred, hs, "the key process gave a wrong answer", err)
-		return nil, fmt.Errorf("select a credential: alias %q is refused: the key process answered with %w", cred.Alias, err)
+	if hs.named && choose.Carries(found.cert.Leaf, h.ServerName) == choose.NoMatch {
+		return k.unrecognized(hs, h, found.cred)
 	}
-	if hs.named && choose.Carries(cert.Leaf, h.ServerName) == choose.NoMatch {
-		return k.unrecognized(hs, h, cred)
-	}
-	cert.PrivateKey = &signer{keys: k, handshake: hs, cred: cred, leaf: cert.Leaf, purpose: purposeOf(h)}
-	hs.note(k.tier, cred)
-	return cert, nil
+	cert := *found.cert
+	cert.PrivateKey = &signer{keys: k, handshake: hs, cred: found.cred, leaf: cert.Leaf, purpose: purposeOf(h)}
+	hs.note(k.tier, found.cred)
+	return &cert, nil
 }
 
 // unrecognized ends the handshake of h by alert unrecognized_name, and says why.

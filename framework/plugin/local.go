@@ -41,6 +41,7 @@ func InProcess(ctx context.Context, tier keymanager.Tier, spec Spec) (*Local, er
 		Settings:        spec.Settings,
 		Options:         spec.Options,
 		FirstGeneration: 1,
+		Now:             spec.Now,
 	}, tier.Name, log))
 	if err != nil {
 		return nil, err

@@ -26,7 +26,8 @@ type Spec struct {
 	// which have to be passed on when the key process starts.
 	Files []string
 
-	Log *zap.Logger // InProcess only: where the tier logs; nil: nowhere
+	Log *zap.Logger      // InProcess only: where the tier logs; nil: nowhere
+	Now func() time.Time // InProcess only: the tier's clock; nil: time.Now
 }
 
 // Manager is a running key manager, wherever it runs: [Host] runs it in a child

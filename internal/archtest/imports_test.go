@@ -58,6 +58,7 @@ var known = map[string]may{
 		others(zap, cobra, "github.com/cloudflare/tableflip", "github.com/coreos/go-systemd", "golang.org/x/term", "software.sslmate.com/src/go-pkcs12"),
 	},
 
+	"internal/equaltest": {own("framework/keymanager", "internal/testca"), nil},
 	"internal/archtest":  {},
 	"internal/doctest":   {},
 	"internal/e2e":       {},
