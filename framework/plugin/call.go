@@ -13,39 +13,75 @@ import (
 	"google.golang.org/grpc"
 )
 
-// retryPause is how long a call waits before it is made again.
-const retryPause = 20 * time.Millisecond
+const (
+	// retryPause is how long a call waits before it is made again.
+	retryPause = 20 * time.Millisecond
+	// maxDeaths is how many key processes may end during one call. It may be
+	// what kills them.
+	maxDeaths = 5
+)
 
-// call makes a call to the key process. Where that is not there, ends during
-// the call, or asks to be tried again, the call is made to it or its successor
+// call makes a call to the key process, and where that ends during the call, to
+// its successor. Each call of the contract may be made more than once.
+func call[T any](ctx context.Context, c *caller, rpc func(waiting context.Context, l *link) (T, error)) (v T, err error) {
+	for range maxDeaths {
+		var died bool
+		if v, died, err = callOne(ctx, c, rpc); !died {
+			break
+		}
+	}
+	return v, err
+}
+
+// callOne makes a call to one key process, and says whether that ended during
+// the call. Where it is not there, or asks to be tried again, the call is made
 // again, for c.wait at most and as long as ctx lasts; rpc gets this bound as
-// waiting. Each call of the contract may be made twice.
-func call[T any](ctx context.Context, c *caller, rpc func(waiting context.Context, l *link) (T, error)) (T, error) {
+// waiting.
+func callOne[T any](ctx context.Context, c *caller, rpc func(waiting context.Context, l *link) (T, error)) (v T, died bool, err error) {
 	waiting, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()
 	for {
-		v, err := callOnce(waiting, c, rpc)
+		var l *link
+		l, v, err = callOnce(waiting, c, rpc)
 		if !errors.Is(err, ErrUnavailable) || errors.Is(err, errNoHope) || c.ctx.Err() != nil {
-			return v, err
+			return v, false, err
 		}
-		select {
-		case <-waiting.Done():
-			if ctx.Err() != nil {
-				err = ctx.Err()
-			}
-			return v, err
-		case <-time.After(retryPause):
+		if endsIn(ctx, l, retryPause) {
+			return v, true, err
+		}
+		if ctx.Err() != nil {
+			return v, false, ctx.Err()
+		}
+		if waiting.Err() != nil {
+			return v, false, err
 		}
 	}
 }
 
-func callOnce[T any](waiting context.Context, c *caller, rpc func(context.Context, *link) (T, error)) (T, error) {
+// endsIn reports whether l, if there is one, is broken, which it may be a moment
+// after a call failed. It waits until then, until pause is over, or until ctx ends.
+func endsIn(ctx context.Context, l *link, pause time.Duration) bool {
+	var gone <-chan struct{}
+	if l != nil {
+		gone = l.ctx.Done()
+	}
+	select {
+	case <-gone:
+		return true
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
+	return false
+}
+
+func callOnce[T any](waiting context.Context, c *caller, rpc func(context.Context, *link) (T, error)) (*link, T, error) {
 	l, err := c.ready(waiting)
 	if err != nil {
 		var none T
-		return none, err
+		return nil, none, err
 	}
-	return rpc(waiting, l)
+	v, err := rpc(waiting, l)
+	return l, v, err
 }
 
 // meaning is fromStatus for a call with ctx. What gRPC calls cancelled while
@@ -84,8 +120,24 @@ func gated[T any](ctx, waiting context.Context, l *link, g *gate, rpc func(conte
 	case r := <-ended:
 		return r.v, meaning(ctx, r.err)
 	case <-ctx.Done():
+		if end, ok := ctx.Deadline(); ok {
+			go countLate(g, end, ended)
+		}
 		return none, ctx.Err()
 	}
+}
+
+// countLate counts a call that nobody waits for any more as late from end, when
+// its time is over, until it has ended.
+func countLate[T any](g *gate, end time.Time, ended <-chan T) {
+	select {
+	case <-ended:
+		return
+	case <-time.After(time.Until(end)):
+	}
+	g.late.Add(1)
+	defer g.late.Add(-1)
+	<-ended
 }
 
 // timeLeft returns how many milliseconds there are until ctx ends, at least 1; 0

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"sync/atomic"
 )
@@ -18,6 +19,9 @@ const maxWaiting = 4096
 type gate struct {
 	slots   chan struct{}
 	waiting atomic.Int64
+	ended   atomic.Uint64 // calls so far
+	late    atomic.Int64  // calls that go on though their time is over
+	seen    uint64        // what ended was when stuck looked last
 }
 
 func newGate() *gate { return &gate{slots: make(chan struct{}, 4*runtime.GOMAXPROCS(0))} }
@@ -45,4 +49,18 @@ func (g *gate) enter(ctx context.Context, gone <-chan struct{}) error {
 	}
 }
 
-func (g *gate) leave() { <-g.slots }
+func (g *gate) leave() {
+	g.ended.Add(1)
+	<-g.slots
+}
+
+// stuck returns an error if calls, of the kind that is named, are late and none
+// has ended since it was asked last. One goroutine asks.
+func (g *gate) stuck(kind string) error {
+	before, late := g.seen, g.late.Load()
+	g.seen = g.ended.Load()
+	if g.seen != before || late == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d calls of %s go on though their time is over, and none ends", late, kind)
+}

@@ -22,6 +22,8 @@ type HostOptions struct {
 	RunDir     string        // for sockets; empty: $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR/tlsd, $TMPDIR, /tmp, the first that is writable
 	PluginWait time.Duration // how long a call waits while there is no key process or too much to do; 0: 2 s
 	Log        *zap.Logger   // the root logger; nil: none
+
+	patience patience // with a process that hangs; zero: the usual
 }
 
 // Host runs a key manager in a child process and replaces the process when it
@@ -83,13 +85,16 @@ func newHost(ctx context.Context, cmd Command, spec Spec, opt HostOptions) (*Hos
 	if err != nil {
 		return nil, errors.Join(err, exe.close())
 	}
-	log := opt.Log
+	log, patience := opt.Log, opt.patience
 	if log == nil {
 		log = zap.NewNop()
 	}
+	if patience.misses == 0 {
+		patience = usualPatience()
+	}
 	h := &Host{
 		caller: newCaller(cmd.Tier, opt.PluginWait, spec.LogLevels, log),
-		launch: launch{cmd: cmd, exe: exe, files: files, runDir: opt.RunDir, log: log},
+		launch: launch{cmd: cmd, exe: exe, files: files, runDir: opt.RunDir, patience: patience, log: log},
 		spec:   there,
 		done:   make(chan struct{}),
 	}
@@ -135,6 +140,7 @@ func (h *Host) open(ctx context.Context) (*process, error) {
 func (h *Host) configure(ctx context.Context, p *process) (*pb.ConfigureResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, configureTimeout)
 	defer cancel()
+	defer context.AfterFunc(p.ctx, cancel)()
 	spec := h.spec
 	spec.LogLevels = h.currentLevels()
 	resp, err := p.api.Configure(ctx, configureToProto(spec, h.newest.get()+1))
@@ -146,6 +152,8 @@ func (h *Host) configure(ctx context.Context, p *process) (*pb.ConfigureResponse
 			p.about = d
 		}
 		return resp, nil
+	case p.gone():
+		return nil, p.broken()
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s did not open its keystores in time: %w", p.child.subject(), ctx.Err())
 	}

@@ -21,6 +21,7 @@ type link struct {
 	api     pb.KeyManagerClient
 	about   *pb.DescribeResponse // what the key process is and, once it is configured, can do
 	pid     int                  // of the key process; 0: not known
+	socket  string               // path that the connection was made to; empty: none
 	since   time.Time            // that the key process, or the connection, is there
 	ctx     context.Context      // ends with the link; its cause says why
 	end     context.CancelCauseFunc
@@ -60,6 +61,9 @@ func (l *link) watched() bool { return l.watches.Load() > 0 }
 // gone reports whether the link is broken.
 func (l *link) gone() bool { return l.ctx.Err() != nil }
 
+// broken is the error of calls over a link that is broken.
+func (l *link) broken() error { return fmt.Errorf("%w: %w", ErrUnavailable, context.Cause(l.ctx)) }
+
 // brokenGrace is how long a failed call waits to learn that the link is broken.
 const brokenGrace = 500 * time.Millisecond
 
@@ -71,7 +75,7 @@ func (l *link) cause(err error) error {
 	}
 	select {
 	case <-l.ctx.Done():
-		return fmt.Errorf("%w: %w", ErrUnavailable, context.Cause(l.ctx))
+		return l.broken()
 	case <-time.After(brokenGrace):
 		return err
 	}

@@ -35,7 +35,8 @@ type launch struct {
 	exe    *executable
 	files  *descriptors
 	runDir string
-	log    *zap.Logger
+	patience
+	log *zap.Logger
 }
 
 // process is one running key process, configured or not, and the link to it.
@@ -60,7 +61,7 @@ func (l *launch) start(ctx context.Context) (*process, error) {
 	}
 	p := &process{child: newChild(ctx, l.exe, l.command(dir.Path), newOutput(l.log, l.cmd.Tier)), dir: dir, log: l.log}
 	p.client = goplugin.NewClient(p.clientConfig())
-	if err := p.connect(ctx); err != nil {
+	if err := l.connect(ctx, p); err != nil {
 		if ctx.Err() != nil {
 			err = p.child.late()
 		}
@@ -136,13 +137,17 @@ func (p *process) runner(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runne
 }
 
 // connect starts the process and asks it what it is.
-func (p *process) connect(ctx context.Context) error {
+func (l *launch) connect(ctx context.Context, p *process) error {
 	conn, err := p.dial(ctx)
 	if err != nil {
 		return err
 	}
 	p.link = newLink(conn, p.child.number())
+	if to := p.client.ReattachConfig(); to != nil {
+		p.link.socket = to.Addr.String()
+	}
 	context.AfterFunc(p.link.ctx, p.child.kill)
+	go p.attend(l.patience)
 	go func() {
 		<-p.child.exited
 		p.link.end(fmt.Errorf("it ended with %s", p.child.status()))

@@ -5,10 +5,12 @@ package plugin
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,14 +28,14 @@ import (
 // say once it is open.
 func rowdyTier() keymanager.Tier {
 	return keymanager.Tier{Name: "rowdy", Open: func(ctx context.Context, env keymanager.Env) (keymanager.KeyManager, error) {
-		var set struct{ Do string }
+		var set struct{ Do, File string }
 		if err := json.Unmarshal(env.Settings, &set); err != nil {
 			return nil, err
 		}
 		env.Settings = nil
 		km, err := openTest(ctx, env)
 		if err == nil {
-			err = misbehave(set.Do)
+			err = misbehave(set.Do, set.File)
 		}
 		switch set.Do {
 		case "hang":
@@ -62,7 +64,7 @@ func (waitingManager) Select(ctx context.Context, _ *keymanager.Hello) (*keymana
 	return nil, ctx.Err()
 }
 
-func misbehave(how string) error {
+func misbehave(how, file string) error {
 	switch how {
 	case "panic-line":
 		fmt.Fprintln(os.Stderr, `{"@message":1}`)
@@ -92,11 +94,29 @@ func misbehave(how string) error {
 	case "crash":
 		os.Exit(3)
 	case "freeze":
-		for { // a stop can get lost while threads come and go
-			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		freeze()
+	case "freeze-if":
+		if os.Remove(file) == nil {
+			freeze()
+		}
+	case "busy":
+		for range 2 * runtime.NumCPU() {
+			go func() {
+				for {
+					runtime.KeepAlive(sha256.Sum256([]byte(how)))
+				}
+			}()
 		}
 	}
 	return nil
+}
+
+// freeze stops this process for good: a stop can get lost while threads come
+// and go.
+func freeze() {
+	for {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	}
 }
 
 // hostTest is a host under test and what it logged.
