@@ -52,6 +52,9 @@ func (c *Config) checkKeys() error {
 			return fmt.Errorf("framework.Config: Keystores[%d]: no path", i)
 		}
 	}
+	if err := c.Isolation.check(); err != nil {
+		return err
+	}
 	return c.checkDurations()
 }
 
@@ -68,7 +71,8 @@ func (c *Config) constraints() (*choose.Constraints, error) {
 func (c *Config) checkDurations() error {
 	for name, d := range map[string]time.Duration{
 		"PluginWait": c.PluginWait, "SignTimeout": c.SignTimeout,
-		"Limits.HandshakeTimeout": c.Limits.HandshakeTimeout, "Drain": c.Drain,
+		"Limits.HandshakeTimeout": c.Limits.HandshakeTimeout, "Drain": c.Drain, "DrainDelay": c.DrainDelay,
+		"Limits.Idle": c.Limits.Idle, "Limits.Lifetime": c.Limits.Lifetime,
 	} {
 		if d < 0 {
 			return fmt.Errorf("framework.Config: %s is negative: set 0 for the default, or a duration", name)

@@ -22,6 +22,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/framework/plugin"
 )
 
 // Config is everything that a key manager and a server are made of. The zero
@@ -46,6 +47,7 @@ type Config struct {
 	DrainDelay  time.Duration // how long connections are still accepted after Run was told to end, and not ready
 	Drain       time.Duration // how long open connections may take to finish after the listeners closed; 0: 30 s
 	Isolation   Isolation
+	Self        []plugin.Finding // what the calling process says of itself beside what isolates the key process
 
 	Observer Observer // is told what happens
 	Bind     BindFunc // listens on an address; nil: the machine is asked

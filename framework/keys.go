@@ -33,6 +33,7 @@ type Keys struct {
 	timeout time.Duration // of a Select or Sign whose handshake has no deadline
 	log     *zap.Logger   // named keymanager, with the tier
 	known   knownKeys
+	self    []plugin.Finding // what this process says of its own isolation
 	now     func() time.Time
 
 	observer Observer
@@ -75,6 +76,9 @@ func Open(ctx context.Context, cfg Config) (*Keys, error) {
 	k := newKeys(manager, run.name, &cfg)
 	k.constraints = constraints
 	k.announce(ctx, cfg.Keystores, log)
+	if err := k.isolate(ctx, &cfg, log); err != nil {
+		return nil, errors.Join(err, k.Close())
+	}
 	return k, nil
 }
 
@@ -87,6 +91,7 @@ func newKeys(m plugin.Manager, tier string, cfg *Config) *Keys {
 		now:      time.Now,
 		log:      cfg.logger().Named(logging.KeyManager).With(zap.String(logging.FieldTier, tier)),
 		observer: cfg.Observer,
+		self:     cfg.Self,
 		stop:     stop,
 
 		constraints: new(choose.Constraints),

@@ -102,6 +102,12 @@ type Numbered interface {
 type Tier struct {
 	Name string
 	Open func(ctx context.Context, env Env) (KeyManager, error)
+
+	// FilesOnly says that neither Open nor what it returns needs more of the
+	// machine than to read the files that Env.Builders names: no other file, no
+	// network, no program. A key process of its own then gives up the rest, as
+	// far as its system lets it (Landlock).
+	FilesOnly bool
 }
 
 // Env is all that a tier is given.

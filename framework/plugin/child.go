@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/hashicorp/go-hclog"
@@ -56,10 +55,12 @@ func serveChild(tier keymanager.Tier, name string, log *logging.Logger) int {
 	for _, err := range harden() {
 		log.Zap().Warn("hardening failed", zap.Error(err))
 	}
-	s := &server{tier: tier, name: name, log: log, beforeOpen: sync.OnceFunc(func() {
+	confined := newConfinement(false)
+	s := &server{tier: tier, name: name, log: log, confined: confined, beforeOpen: func(spec Spec) {
 		stdio.settle()
 		forgetEnvironment()
-	})}
+		confined.restrict(tier, spec, os.TempDir())
+	}}
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig:  handshake(),
 		VersionedPlugins: map[int]goplugin.PluginSet{ContractVersion: {pluginName: &servedPlugin{server: s}}},

@@ -17,6 +17,7 @@ func configureToProto(s Spec, firstGeneration uint64) *pb.ConfigureRequest {
 		Options:         optionsToProto(s.Options),
 		FirstGeneration: firstGeneration,
 		LogLevels:       s.LogLevels,
+		Files:           s.Files,
 	}
 	for _, src := range s.Sources {
 		m.Sources = append(m.Sources, sourceToProto(src))

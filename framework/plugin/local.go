@@ -62,6 +62,9 @@ func (l *Local) Status() Status {
 	return Status{Up: true, Since: l.since, PID: os.Getpid(), Watched: true}
 }
 
+// Isolation says that there is none.
+func (l *Local) Isolation(context.Context) ([]Finding, error) { return notIsolated(), l.live() }
+
 // Select returns the tier's answer. Its key refuses what is no handshake and
 // logs, as that of a Host does.
 func (l *Local) Select(ctx context.Context, h *keymanager.Hello) (*keymanager.Credential, error) {

@@ -39,7 +39,9 @@ type testSettings struct {
 
 // testTier is a tier that serves PEM pairs, each builder one, the first by
 // default and others by server name.
-func testTier() keymanager.Tier { return keymanager.Tier{Name: "test", Open: openTest} }
+func testTier() keymanager.Tier {
+	return keymanager.Tier{Name: "test", Open: openTest, FilesOnly: true}
+}
 
 func openTest(_ context.Context, env keymanager.Env) (keymanager.KeyManager, error) {
 	m := &testManager{env: env}

@@ -44,6 +44,10 @@ type Manager interface {
 	// Status says how the key process is doing. It answers from memory, and is
 	// cheap enough to ask for each handshake.
 	Status() Status
+	// Isolation says what keeps the key process apart from this one, as it and
+	// this process find it now. To that end it tries to open the keystores, and
+	// reads nothing of them.
+	Isolation(ctx context.Context) ([]Finding, error)
 	// Trust reads the trust store at path and returns its certificates as DER,
 	// at least one, and warnings worth logging.
 	Trust(ctx context.Context, path, typ string, pw keymanager.PasswordRef) (ders [][]byte, warnings []string, err error)

@@ -26,8 +26,10 @@ type server struct {
 	name string // the tier's in the log: what the front calls it
 	log  *logging.Logger
 
-	// beforeOpen is called before code of the tier runs; nil: nothing is.
-	beforeOpen func()
+	// beforeOpen is called before code of the tier runs, with what it will be
+	// given; nil: nothing is.
+	beforeOpen func(Spec)
+	confined   *confinement // what Health reports; nil: nothing
 
 	configured atomic.Bool             // Configure has been called
 	opened     atomic.Pointer[service] // nil until it has succeeded
@@ -79,10 +81,11 @@ func (s *server) Configure(ctx context.Context, req *pb.ConfigureRequest) (*pb.C
 	if err := s.log.SetLevels(req.GetLogLevels()); err != nil {
 		return nil, toStatus(fmt.Errorf("configure: %w", err))
 	}
+	env := envFromProto(req)
 	if s.beforeOpen != nil {
-		s.beforeOpen()
+		s.beforeOpen(Spec{Sources: env.Builders, Files: req.GetFiles()})
 	}
-	v, err := openService(ctx, s.tier, withLog(envFromProto(req), s.name, s.log.Zap()))
+	v, err := openService(ctx, s.tier, withLog(env, s.name, s.log.Zap()))
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -188,11 +191,14 @@ func (s *server) SetLogLevel(_ context.Context, req *pb.SetLogLevelRequest) (*pb
 
 // Health answers if the process does, before Configure too.
 func (s *server) Health(context.Context, *pb.HealthRequest) (*pb.HealthResponse, error) {
-	v := s.opened.Load()
-	if v == nil {
-		return &pb.HealthResponse{}, nil
+	resp := &pb.HealthResponse{}
+	if s.confined != nil {
+		resp.Isolation = s.confined.report()
 	}
-	return &pb.HealthResponse{Generation: v.feed.newest()}, nil
+	if v := s.opened.Load(); v != nil {
+		resp.Generation = v.feed.newest()
+	}
+	return resp, nil
 }
 
 // servedPlugin is the server as go-plugin takes it.

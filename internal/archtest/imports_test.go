@@ -20,6 +20,8 @@ const (
 	protobuf = "google.golang.org/protobuf"
 	viper    = "github.com/spf13/viper"
 	cobra    = "github.com/spf13/cobra"
+
+	prometheus = "github.com/prometheus/client_golang"
 )
 
 // may is what a package may import besides the standard library: packages of
@@ -35,13 +37,15 @@ var known = map[string]may{
 
 	"framework/keymanager":                {nil, others(zap)},
 	"framework/keymanager/keymanagertest": {own("framework/keymanager", "internal/testca"), nil},
-	"framework/keystore":                  {own("framework/keymanager", "logging"), others(zap, "golang.org/x/crypto")},
+	"framework/keystore":                  {own("framework/keymanager", "logging"), others(zap, "golang.org/x/crypto", "github.com/fsnotify/fsnotify")},
 	"framework/choose":                    {own("framework/keymanager", "logging"), others(zap)},
-	"framework/plugin":                    {own("framework/keymanager", "framework/keystore", "framework/plugin/proto", "internal/lockdir", "logging"), others(zap, sys, goPlugin, hclog, grpc)},
+	"framework/plugin":                    {own("framework/keymanager", "framework/keystore", "framework/plugin/proto", "internal/lockdir", "internal/sandbox", "logging"), others(zap, sys, goPlugin, hclog, grpc)},
 	"framework/plugin/plugintest":         {own("framework/keymanager", "framework/keymanager/keymanagertest", "framework/plugin"), nil},
 	"framework/plugin/proto":              {nil, others(grpc, protobuf)},
 	"framework/backend":                   {own("logging"), others(zap, "golang.org/x/net")},
 	"framework":                           {own("framework/backend", "framework/choose", "framework/keymanager", "framework/plugin", "logging"), others(zap, "golang.org/x/net")},
+	"framework/metrics":                   {own("framework", "framework/keymanager", "logging"), others(prometheus)},
+	"framework/admin":                     {own("framework", "framework/keymanager", "framework/plugin", "logging"), others(zap, "golang.org/x/net")},
 	"framework/config":                    {own("framework", "framework/backend", "framework/keymanager", "logging"), others(viper, "github.com/go-viper/mapstructure/v2", "github.com/spf13/pflag", "go.yaml.in/yaml/v3")},
 
 	"plugins/sunx509":    tier,
@@ -53,7 +57,7 @@ var known = map[string]may{
 	"plugins/pkixcached/cmd/tlsd-keymanager-pkixcached": tierCommand("pkixcached"),
 
 	"cmd/tlsd": {
-		own("framework", "framework/config", "framework/keymanager", "framework/keystore", "framework/plugin", "internal/lockdir", "logging",
+		own("framework", "framework/admin", "framework/config", "framework/keymanager", "framework/metrics", "framework/keystore", "framework/plugin", "internal/lockdir", "logging",
 			"plugins/sunx509", "plugins/pkix", "plugins/pkixcached"),
 		others(zap, cobra, "github.com/cloudflare/tableflip", "github.com/coreos/go-systemd", "golang.org/x/term", "software.sslmate.com/src/go-pkcs12"),
 	},
@@ -135,6 +139,7 @@ var never = []struct {
 	{"plugins_to_config", []string{"plugins/*", "plugins/*/cmd/*"}, nil, []string{"framework/config"}},
 	{"tiers_to_plugin", []string{"plugins/*"}, nil, []string{"framework/plugin"}},
 	{"transport_outside_plugin", []string{"*", "*/*", "*/*/*", "*/*/*/*"}, []string{"framework/plugin", "framework/plugin/*"}, []string{goPlugin, grpc}},
+	{"prometheus_outside_metrics", []string{"*", "*/*", "*/*/*", "*/*/*/*"}, []string{"framework/metrics"}, []string{prometheus}},
 	{"viper_outside_config", []string{"*", "*/*", "*/*/*", "*/*/*/*"}, []string{"framework/config"}, []string{viper}},
 }
 

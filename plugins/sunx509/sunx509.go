@@ -19,7 +19,7 @@ import (
 )
 
 // Tier returns the tier "sunx509".
-func Tier() keymanager.Tier { return keymanager.Tier{Name: "sunx509", Open: open} }
+func Tier() keymanager.Tier { return keymanager.Tier{Name: "sunx509", Open: open, FilesOnly: true} }
 
 // manager is safe for concurrent use: a Select sees one view from beginning to
 // end, whatever is reloaded meanwhile.

@@ -567,6 +567,7 @@ type ConfigureRequest struct {
 	Options         *Options               `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
 	FirstGeneration uint64                 `protobuf:"varint,4,opt,name=first_generation,json=firstGeneration,proto3" json:"first_generation,omitempty"`
 	LogLevels       map[string]string      `protobuf:"bytes,5,rep,name=log_levels,json=logLevels,proto3" json:"log_levels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // by logger name; "" is the root
+	Files           []string               `protobuf:"bytes,6,rep,name=files,proto3" json:"files,omitempty"`                                                                                                    // that Trust will be asked for: no other file has to be readable later
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -632,6 +633,13 @@ func (x *ConfigureRequest) GetFirstGeneration() uint64 {
 func (x *ConfigureRequest) GetLogLevels() map[string]string {
 	if x != nil {
 		return x.LogLevels
+	}
+	return nil
+}
+
+func (x *ConfigureRequest) GetFiles() []string {
+	if x != nil {
+		return x.Files
 	}
 	return nil
 }
@@ -1977,9 +1985,10 @@ type Isolation struct {
 	Dumpable        bool                   `protobuf:"varint,3,opt,name=dumpable,proto3" json:"dumpable,omitempty"`
 	NoNewPrivs      bool                   `protobuf:"varint,4,opt,name=no_new_privs,json=noNewPrivs,proto3" json:"no_new_privs,omitempty"`
 	CoreLimitZero   bool                   `protobuf:"varint,5,opt,name=core_limit_zero,json=coreLimitZero,proto3" json:"core_limit_zero,omitempty"`
-	Landlock        string                 `protobuf:"bytes,6,opt,name=landlock,proto3" json:"landlock,omitempty"`                                      // "abi N" where it is in force, else empty
+	Landlock        string                 `protobuf:"bytes,6,opt,name=landlock,proto3" json:"landlock,omitempty"`                                      // "abi N" and what may be read, where it is in force, else empty
 	LandlockMissing string                 `protobuf:"bytes,7,opt,name=landlock_missing,json=landlockMissing,proto3" json:"landlock_missing,omitempty"` // why not
 	Endpoint        bool                   `protobuf:"varint,8,opt,name=endpoint,proto3" json:"endpoint,omitempty"`                                     // not started by its front
+	Keystores       []string               `protobuf:"bytes,9,rep,name=keystores,proto3" json:"keystores,omitempty"`                                    // paths, so that the front can try whether it may open them
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2070,6 +2079,13 @@ func (x *Isolation) GetEndpoint() bool {
 	return false
 }
 
+func (x *Isolation) GetKeystores() []string {
+	if x != nil {
+		return x.Keystores
+	}
+	return nil
+}
+
 var File_keymanager_proto protoreflect.FileDescriptor
 
 const file_keymanager_proto_rawDesc = "" +
@@ -2113,14 +2129,15 @@ const file_keymanager_proto_rawDesc = "" +
 	"iterations\x18\b \x01(\x03R\n" +
 	"iterationsB\x17\n" +
 	"\x15_certpath_constraintsB\x12\n" +
-	"\x10_tls_constraints\"\xd8\x02\n" +
+	"\x10_tls_constraints\"\xee\x02\n" +
 	"\x10ConfigureRequest\x124\n" +
 	"\asources\x18\x01 \x03(\v2\x1a.tlsd.keymanager.v1.SourceR\asources\x12\x1a\n" +
 	"\bsettings\x18\x02 \x01(\fR\bsettings\x125\n" +
 	"\aoptions\x18\x03 \x01(\v2\x1b.tlsd.keymanager.v1.OptionsR\aoptions\x12)\n" +
 	"\x10first_generation\x18\x04 \x01(\x04R\x0ffirstGeneration\x12R\n" +
 	"\n" +
-	"log_levels\x18\x05 \x03(\v23.tlsd.keymanager.v1.ConfigureRequest.LogLevelsEntryR\tlogLevels\x1a<\n" +
+	"log_levels\x18\x05 \x03(\v23.tlsd.keymanager.v1.ConfigureRequest.LogLevelsEntryR\tlogLevels\x12\x14\n" +
+	"\x05files\x18\x06 \x03(\tR\x05files\x1a<\n" +
 	"\x0eLogLevelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"{\n" +
@@ -2256,7 +2273,7 @@ const file_keymanager_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12;\n" +
-	"\tisolation\x18\x02 \x01(\v2\x1d.tlsd.keymanager.v1.IsolationR\tisolation\"\xfa\x01\n" +
+	"\tisolation\x18\x02 \x01(\v2\x1d.tlsd.keymanager.v1.IsolationR\tisolation\"\x98\x02\n" +
 	"\tIsolation\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x12\x1a\n" +
@@ -2266,7 +2283,8 @@ const file_keymanager_proto_rawDesc = "" +
 	"\x0fcore_limit_zero\x18\x05 \x01(\bR\rcoreLimitZero\x12\x1a\n" +
 	"\blandlock\x18\x06 \x01(\tR\blandlock\x12)\n" +
 	"\x10landlock_missing\x18\a \x01(\tR\x0flandlockMissing\x12\x1a\n" +
-	"\bendpoint\x18\b \x01(\bR\bendpoint2\xbd\x06\n" +
+	"\bendpoint\x18\b \x01(\bR\bendpoint\x12\x1c\n" +
+	"\tkeystores\x18\t \x03(\tR\tkeystores2\xbd\x06\n" +
 	"\n" +
 	"KeyManager\x12U\n" +
 	"\bDescribe\x12#.tlsd.keymanager.v1.DescribeRequest\x1a$.tlsd.keymanager.v1.DescribeResponse\x12X\n" +
