@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	firstPause       = 100 * time.Millisecond
-	longPause        = 30 * time.Second
+	firstGap         = 100 * time.Millisecond // between one start and the next
+	longGap          = 30 * time.Second
 	slowAfter        = 3               // starts, after which there is at most one a second
 	stableFor        = time.Minute     // after which a process counts as well started
 	configureTimeout = 2 * time.Minute // that a process has to open its keystores, at its start and later
@@ -23,7 +23,7 @@ const (
 
 // supervise replaces the process whenever it ends, until Close.
 func (h *Host) supervise(p *process) {
-	var pace backoff
+	pace := backoff{last: p.since}
 	for p != nil {
 		select {
 		case <-h.ctx.Done():
@@ -47,7 +47,7 @@ func (h *Host) supervise(p *process) {
 // answers. It returns nil after Close.
 func (h *Host) replace(pace *backoff, why error) *process {
 	for failed := false; ; failed = true {
-		pause := pace.next()
+		pause := pace.next(time.Now())
 		if failed || pause > h.wait {
 			h.backOff(why)
 		}
@@ -70,8 +70,12 @@ func (h *Host) replace(pace *backoff, why error) *process {
 	}
 }
 
-// backoff paces starts.
-type backoff struct{ starts int }
+// backoff paces starts. What counts is how far apart they are: a process that
+// has done its work for a while is replaced at once.
+type backoff struct {
+	starts int
+	last   time.Time // start
+}
 
 // ended forgets the starts before a process that has lived long enough.
 func (b *backoff) ended(lived time.Duration) {
@@ -80,16 +84,19 @@ func (b *backoff) ended(lived time.Duration) {
 	}
 }
 
-// next returns how long to wait before the next start: twice as long each time,
-// and up to a quarter more, so that several hosts don't go in step.
-func (b *backoff) next() time.Duration {
-	pause := longPause
-	if b.starts < 9 { // 2^9 times the first pause is longer
-		pause = firstPause << b.starts
+// next returns how long to wait, from now, before the next start, and takes it
+// for granted. Starts get further apart by the factor two each time, and up to a
+// quarter more, so that several hosts don't go in step.
+func (b *backoff) next(now time.Time) time.Duration {
+	gap := longGap
+	if b.starts < 9 { // 2^9 times the first gap is longer
+		gap = firstGap << b.starts
 	}
 	if b.starts >= slowAfter {
-		pause = max(pause, time.Second)
+		gap = max(gap, time.Second)
 	}
 	b.starts++
-	return pause + rand.N(pause/4)
+	pause := max(0, gap+rand.N(gap/4)-now.Sub(b.last))
+	b.last = now.Add(pause)
+	return pause
 }
