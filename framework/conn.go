@@ -4,12 +4,15 @@
 package framework
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/tlsd/tlsd/framework/backend"
@@ -19,16 +22,30 @@ import (
 type conn struct {
 	net.Conn
 	listener *listener
+	limits   Limits // as they were when it was accepted
 	id, peer string
+	ip       netip.Addr // that it is counted by; not valid: by none
+	began    time.Time
 	until    time.Time // when calls to the key process have to be back
 	site     *site     // that it belongs to; settled by its hello
 
 	served  record // what it is served with
 	session record // what the session that the client offered began with
 
-	shaking atomic.Bool // no handshake has come to its end yet
-	heard   atomic.Bool // the peer has sent something
-	closed  sync.Once
+	shaking atomic.Bool // no handshake has come to its end yet; what follows is set before it becomes false
+	tls     *tls.Conn
+	state   *tls.ConnectionState // as far as the handshake got
+	fault   fault                // why it failed
+
+	heard    atomic.Bool // the peer has sent something
+	tail     tail        // the last that it sent in its handshake
+	in, out  atomic.Uint64
+	requests atomic.Uint64 // by HTTP
+	result   atomic.Pointer[string]
+	closed   sync.Once
+
+	clock
+	cancel context.CancelFunc // of the backend's work; nil: none
 }
 
 // connOf returns the Server's own connection under c, or nil.
@@ -44,17 +61,46 @@ func connOf(c net.Conn) *conn {
 // that only looks whether the port is open.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if n > 0 && !c.heard.Load() {
-		c.heard.Store(true)
+	if n > 0 {
+		c.in.Add(uint64(n))
+		c.touch()
+		if !c.heard.Load() {
+			c.heard.Store(true)
+		}
+		if c.shaking.Load() {
+			c.tail.add(b[:n])
+		}
 	}
+	c.noteReset(err)
 	return n, err
 }
 
-// Close closes the connection once and takes it off the Server's list.
+func (c *conn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.out.Add(uint64(n))
+	c.touch()
+	c.noteReset(err)
+	return n, err
+}
+
+func (c *conn) noteReset(err error) {
+	if err != nil && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)) {
+		c.settle(ConnectionReset)
+	}
+}
+
+// settle says what c ends by. The first to say so is right: what comes after is
+// its consequence.
+func (c *conn) settle(result string) { c.result.CompareAndSwap(nil, &result) }
+
+// Close closes the connection once, takes it off the Server's list and tells of
+// its end.
 func (c *conn) Close() error {
 	err := net.ErrClosed
 	c.closed.Do(func() {
 		err = c.Conn.Close()
+		c.stop()
+		c.tell()
 		c.listener.server.conns.remove(c)
 	})
 	return err
@@ -68,7 +114,10 @@ func (c *conn) closeGently() {
 	if !c.heard.Load() || c.CloseWrite() != nil {
 		return
 	}
-	_ = c.SetReadDeadline(time.Now().Add(lingerTime))
+	// Not by a deadline, which whoever else reads from c may change.
+	enough := time.AfterFunc(lingerTime, func() { _ = c.Conn.Close() })
+	defer enough.Stop()
+	_ = c.SetReadDeadline(time.Time{})
 	_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
 }
 
@@ -88,6 +137,7 @@ func (c *conn) CloseWrite() error {
 
 // SetLinger makes Close reset the connection if sec is 0, where it is TCP.
 func (c *conn) SetLinger(sec int) error {
+	c.settle(ConnectionReset)
 	if t, ok := c.Conn.(*net.TCPConn); ok {
 		return t.SetLinger(sec)
 	}
@@ -98,7 +148,7 @@ func (c *conn) SetLinger(sec int) error {
 // end when the Server cuts connections; crypto/tls would let them go on until
 // their deadline.
 func (c *conn) describe(hs *handshake) {
-	hs.ctx, hs.until, hs.served = c.listener.server.ctx, c.until, &c.served
+	hs.ctx, hs.until, hs.served, hs.fault = c.listener.server.ctx, c.until, &c.served, &c.fault
 	hs.listener, hs.alias = c.site.cfg.Listen, c.site.cfg.Alias
 	hs.named = c.site.cfg.UnknownSNI == UnknownSNIReject
 	hs.id, hs.peer = c.id, c.peer
@@ -106,66 +156,11 @@ func (c *conn) describe(hs *handshake) {
 
 // info tells a backend of the connection.
 func (c *conn) info() backend.Info {
-	i := backend.Info{Listener: c.listener.cfg.Listen, Peer: c.peer}
+	i := backend.Info{Listener: c.listener.cfg.Listen, Peer: c.peer, Awaits: c.await, Unreachable: c.unreachable}
 	if s := c.served.Load(); s != nil {
 		i.Tier, i.Builder, i.Alias, i.Generation = s.Tier, s.Builder, s.Alias, s.Generation
 	}
 	return i
 }
 
-// conns are the open connections of a Server.
-type conns struct {
-	mu  sync.Mutex
-	all map[*conn]struct{} // guarded by mu
-	wg  sync.WaitGroup     // counts them
-}
-
-func (s *conns) add(c *conn) {
-	s.wg.Add(1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = map[*conn]struct{}{}
-	}
-	s.all[c] = struct{}{}
-}
-
-func (s *conns) remove(c *conn) {
-	s.mu.Lock()
-	delete(s.all, c)
-	s.mu.Unlock()
-	s.wg.Done()
-}
-
-// close closes those that which says.
-func (s *conns) close(which func(*conn) bool) {
-	s.mu.Lock()
-	var found []*conn
-	for c := range s.all {
-		if which(c) {
-			found = append(found, c)
-		}
-	}
-	s.mu.Unlock()
-	for _, c := range found {
-		_ = c.Close() // the peer may have been faster
-	}
-}
-
-// some says whether one of them is one that which says.
-func (s *conns) some(which func(*conn) bool) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.all {
-		if which(c) {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *conns) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.all)
-}
+func (c *conn) unreachable() { c.settle(ConnectionUnreachable) }

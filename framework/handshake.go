@@ -19,6 +19,7 @@ type handshake struct {
 	ctx    context.Context // ends when nobody waits for the handshake any more
 	until  time.Time       // when it will be ended; zero: unknown
 	served *record         // where to leave what it was served with; nil: nowhere
+	fault  *fault          // where to leave why it can't succeed; nil: nowhere
 
 	listener string
 	alias    string // demanded by the listener or host; empty: any
@@ -62,6 +63,14 @@ func (hs *handshake) bounded(timeout time.Duration) (context.Context, context.Ca
 func (hs *handshake) note(tier string, cred *keymanager.Credential) {
 	if hs.served != nil {
 		hs.served.Store(&Served{tier, cred.Builder, cred.Alias, cred.Generation})
+	}
+}
+
+// fail leaves why the handshake can't succeed: crypto/tls may only get to know
+// that it can't.
+func (hs *handshake) fail(reason Reason, err error) {
+	if hs.fault != nil {
+		*hs.fault = fault{reason, err}
 	}
 }
 

@@ -4,6 +4,7 @@
 package framework
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -25,4 +26,16 @@ func (o *onceASecond) pass() (dropped int64, ok bool) {
 		return 0, false
 	}
 	return o.dropped.Swap(0), true
+}
+
+// limitedLines lets one log line a second pass of each kind, of which there have
+// to be few. The zero value is ready.
+type limitedLines struct{ kinds sync.Map } // of *onceASecond, by name
+
+func (l *limitedLines) pass(kind string) (dropped int64, ok bool) {
+	once, found := l.kinds.Load(kind)
+	if !found {
+		once, _ = l.kinds.LoadOrStore(kind, new(onceASecond))
+	}
+	return once.(*onceASecond).pass()
 }

@@ -32,9 +32,9 @@ type listener struct {
 
 	prefix   string        // of connection ids
 	count    atomic.Uint64 // connections, for their ids
-	probes   atomic.Uint64 // connections that ended before they said a word
 	accepted onceASecond   // lines about accepting that failed
-	failures onceASecond   // lines about handshakes that failed
+	failures limitedLines  // about handshakes that failed, by reason
+	full     limitedLines  // about connections that were kept out, by limit
 }
 
 const (
@@ -54,8 +54,27 @@ func (l *listener) start() {
 
 // finish lets requests under way come to their end, until ctx ends.
 func (l *listener) finish(ctx context.Context) {
+	l.awaitFirst(ctx)
 	_ = l.web.Shutdown(ctx) // its error is that of ctx
 }
+
+// awaitFirst gives clients that were accepted a moment ago time for their first
+// request. net/http's Shutdown would read it and hang up.
+func (l *listener) awaitFirst(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, firstGrace)
+	defer cancel()
+	unasked := func(c *conn) bool {
+		return l.owns(c) && (c.shaking.Load() || c.site != nil && c.site.handler != nil && c.requests.Load() == 0)
+	}
+	for ctx.Err() == nil && l.server.conns.some(unasked) {
+		time.Sleep(firstTick)
+	}
+}
+
+const (
+	firstGrace = 5 * time.Second // as long as net/http takes a connection for new
+	firstTick  = 5 * time.Millisecond
+)
 
 // stop ends what start began; connections are closed by the Server.
 func (l *listener) stop() {
@@ -81,8 +100,9 @@ func (l *listener) accept() {
 			continue
 		}
 		backOff = minBackOff
-		c := l.admit(raw)
-		l.server.handshakes.Go(func() { l.handshake(c) })
+		if c := l.admit(raw); c != nil {
+			l.server.handshakes.Go(func() { l.handshake(c) })
+		}
 	}
 }
 
@@ -92,21 +112,46 @@ func (l *listener) acceptFailed(err error) {
 	}
 }
 
-// admit puts a new connection on the Server's list.
+// admit puts a new connection on the Server's list, or closes it and returns nil
+// where a limit is reached.
 func (l *listener) admit(raw net.Conn) *conn {
-	timeout := l.server.now.Load().cfg.Limits.HandshakeTimeout
-	ends := time.Now().Add(timeout)
+	limits, now := l.server.now.Load().cfg.Limits, time.Now()
+	timeout := limits.HandshakeTimeout
 	c := &conn{
 		Conn:     raw,
 		listener: l,
+		limits:   limits,
 		id:       l.prefix + strconv.FormatUint(l.count.Add(1), 36),
 		peer:     raw.RemoteAddr().String(),
-		until:    ends.Add(-min(alertGrace, timeout/4)),
+		ip:       clientIP(raw.RemoteAddr()),
+		began:    now,
+		until:    now.Add(timeout - min(alertGrace, timeout/4)),
 	}
 	c.shaking.Store(true)
-	_ = raw.SetDeadline(ends) // a connection that is closed already shows itself at the first read
-	l.server.conns.add(c)
+	if limit := l.server.conns.add(c); limit != "" {
+		l.drop(c, limit)
+		return nil
+	}
+	_ = raw.SetDeadline(now.Add(timeout)) // a connection that is closed already shows itself at the first read
+	if l.server.observer.Opened != nil {
+		l.server.observer.Opened(l.cfg.Listen)
+	}
 	return c
+}
+
+// drop closes a connection that a limit keeps out, before a word: an alert would
+// have to wait for the client's hello, and so be what the limit is to save. It is
+// reset, so that no port stays taken on this side.
+func (l *listener) drop(c *conn, limit string) {
+	_ = c.SetLinger(0) // Close is all that is left if it fails
+	_ = c.Conn.Close()
+	if l.server.observer.Dropped != nil {
+		l.server.observer.Dropped(l.cfg.Listen, limit)
+	}
+	if dropped, ok := l.full.pass(limit); ok {
+		l.log.Warn("connection refused: a limit is reached", zap.String("limit", "limits."+limit),
+			zap.String(logging.FieldPeer, c.peer), zap.Int64("refused_meanwhile", dropped))
+	}
 }
 
 // handshake does the handshake of c and hands it on.
@@ -115,85 +160,60 @@ func (l *listener) handshake(c *conn) {
 	// The deadline of c bounds this. A context that ends would close c at once,
 	// and no alert could say why.
 	err := client.Handshake()
-	c.shaking.Store(false)
+	c.shaken(client, err)
 	if err != nil {
-		l.refused(c, client, err)
+		l.refused(c, err)
 		c.closeGently()
 		return
 	}
 	_ = c.SetDeadline(time.Time{})
-	state := client.ConnectionState()
-	if state.DidResume {
-		c.served.Store(c.session.Load())
-	}
 	if e := l.log.Check(zap.DebugLevel, "connection"); e != nil {
-		e.Write(describe(c, &state)...)
+		e.Write(c.fields()...)
 	}
+	l.serve(c)
+}
+
+// serve hands c on to its backend.
+func (l *listener) serve(c *conn) {
 	if c.site.handler != nil {
-		l.handed.put(client)
+		c.watch()
+		l.handed.put(c.tls)
 		return
 	}
 	info := c.info()
-	info.State = state
+	info.State = *c.state
+	ctx, cancel := context.WithCancel(l.server.ctx)
+	c.cancel = cancel
+	c.watch()
 	l.server.serving.Go(func() {
+		defer cancel()
 		defer c.Close()
-		c.site.bytes.Forward(backend.WithInfo(l.server.ctx, info), client)
+		_ = c.site.bytes.Forward(backend.WithInfo(ctx, info), c.tls) // it has logged its error
 	})
 }
 
-// refused logs a handshake that failed: one a second for whoever wonders why
-// clients stay away, and the rest at debug. Connections that come and go without
-// a word are probes of a load balancer.
-func (l *listener) refused(c *conn, client *tls.Conn, err error) {
+// refused logs a handshake that failed: of each reason one a second for whoever
+// wonders why clients stay away, and the rest at debug. Connections that come
+// and go without a word are probes of a load balancer, or of a browser that
+// expects to need them.
+func (l *listener) refused(c *conn, err error) {
 	if !c.heard.Load() {
-		l.probes.Add(1)
-		l.log.Debug("connection without a hello", zap.String(logging.FieldConn, c.id), zap.String(logging.FieldPeer, c.peer))
+		l.log.Debug("connection without a hello", c.fields()...)
 		return
 	}
 	if h := (tls.RecordHeaderError{}); errors.As(err, &h) && h.Conn != nil && l.route.Load().web() {
 		answerPlaintext(h)
 	}
 	level := zap.DebugLevel
-	dropped, ok := l.failures.pass()
+	dropped, ok := l.failures.pass(c.fault.reason)
 	if ok {
 		level = zap.InfoLevel
 	}
 	if e := l.log.Check(level, "handshake failed"); e != nil {
-		state := client.ConnectionState()
-		fields := append(describe(c, &state), zap.Error(err))
+		fields := c.fields()
 		if dropped > 0 {
 			fields = append(fields, zap.Int64("failed_meanwhile", dropped))
 		}
 		e.Write(fields...)
 	}
-}
-
-// describe returns the fields of a connection's log line.
-func describe(c *conn, state *tls.ConnectionState) []zap.Field {
-	fields := []zap.Field{
-		zap.String(logging.FieldConn, c.id),
-		zap.String(logging.FieldPeer, c.peer),
-		zap.String(logging.FieldServerName, state.ServerName),
-	}
-	if state.Version != 0 {
-		fields = append(fields, zap.String("version", tls.VersionName(state.Version)))
-	}
-	if state.HandshakeComplete {
-		fields = append(fields,
-			zap.String("suite", tls.CipherSuiteName(state.CipherSuite)),
-			zap.Stringer("group", state.CurveID),
-			zap.String("alpn", state.NegotiatedProtocol),
-			zap.Bool("resumed", state.DidResume))
-	}
-	if s := c.served.Load(); s != nil {
-		fields = append(fields,
-			zap.String(logging.FieldTier, s.Tier),
-			zap.Int(logging.FieldBuilder, s.Builder),
-			zap.String(logging.FieldAlias, s.Alias),
-			zap.Uint64(logging.FieldGeneration, s.Generation))
-	}
-	if len(state.PeerCertificates) > 0 {
-		fields = append(fields, zap.String("client_subject", state.PeerCertificates[0].Subject.String()))
-	}
-	return fields
 }

@@ -13,10 +13,12 @@ import (
 )
 
 // Run serves until ctx ends, or until the key manager is lost for good, which
-// is an error. Then listeners are closed, open connections have Config.Drain to
-// come to their end before they are cut, and the key manager is closed last.
-// Where the cause of ctx's end is ErrHandedOver, clients that have not yet said
-// a word are not turned away.
+// is an error. From then on Ready is an error; connections are accepted for
+// Config.DrainDelay, so that who sends them notices; then listeners are closed,
+// open connections have Config.Drain to come to their end before they are cut,
+// and the key manager is closed last. Where the cause of ctx's end is
+// ErrHandedOver, nothing is waited for before listeners are closed, and clients
+// that have not yet said a word are not turned away.
 //
 // Run is called once.
 func (s *Server) Run(ctx context.Context) error {
@@ -24,9 +26,26 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	lost := s.awaitEnd(ctx)
+	close(s.ends)
+	handedOver := errors.Is(context.Cause(ctx), ErrHandedOver)
+	if lost == nil && !handedOver {
+		lost = s.linger()
+	}
 	s.log.Info("ending", zap.Duration("drain", s.now.Load().cfg.Drain))
-	s.drainAll(errors.Is(context.Cause(ctx), ErrHandedOver))
+	s.drainAll(handedOver)
 	return errors.Join(lost, s.Close())
+}
+
+// linger goes on accepting connections for Config.DrainDelay.
+func (s *Server) linger() error {
+	delay := s.now.Load().cfg.DrainDelay
+	if delay == 0 {
+		return nil
+	}
+	s.log.Info("not ready any more", zap.Duration("delay", delay))
+	ctx, cancel := context.WithTimeout(s.ctx, delay) // s.ctx: Close doesn't wait for it
+	defer cancel()
+	return s.awaitEnd(ctx)
 }
 
 // awaitEnd returns nil when ctx ends, and a LostError when the key manager in use
@@ -88,6 +107,7 @@ func (s *Server) drainAll(handedOver bool) {
 	s.startNothing()
 	ctx, cancel := context.WithTimeout(context.Background(), s.now.Load().cfg.Drain)
 	defer cancel()
+	s.drains.Store(true)
 	s.closeListeners()
 	s.accepting.Wait()
 	s.conns.close(func(c *conn) bool { return !handedOver && c.shaking.Load() && !c.heard.Load() })
@@ -133,8 +153,8 @@ func (s *Server) end() error {
 	s.startNothing()
 	s.closeListeners()
 	s.accepting.Wait()
-	s.cut()
 	s.conns.close(func(*conn) bool { return true })
+	s.cut()
 	s.handshakes.Wait()
 	now := s.now.Load()
 	for _, l := range now.listeners {

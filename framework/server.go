@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/tlsd/tlsd/logging"
 )
 
 const (
@@ -22,8 +24,10 @@ const (
 // Server terminates TLS on its listeners with keys from a key manager and
 // forwards to backends. It is what the tlsd daemon runs.
 type Server struct {
-	log *zap.Logger // named server
-	now atomic.Pointer[state]
+	log      *zap.Logger // named server
+	access   *zap.Logger // named access
+	observer Observer
+	now      atomic.Pointer[state]
 
 	ctx context.Context // of handshakes, requests and byte streams; ends when connections are cut
 	cut context.CancelFunc
@@ -34,6 +38,8 @@ type Server struct {
 	serving    sync.WaitGroup // HTTP servers and byte connections
 
 	serves    chan struct{} // closed when Run accepts connections
+	ends      chan struct{} // closed when Run was told to end
+	drains    atomic.Bool   // nothing is to be accepted any more
 	reloading sync.Mutex    // held while a new state is made and taken
 	starting  sync.Mutex    // held while listeners are started, and guards ending and made
 	ending    bool          // nothing is to be started any more
@@ -61,7 +67,10 @@ func NewServer(ctx context.Context, cfg Config) (*Server, error) {
 
 // newServer takes keys over, which it closes on error.
 func newServer(ctx context.Context, cfg Config, keys *Keys) (_ *Server, err error) {
-	s := &Server{serves: make(chan struct{}), log: cfg.logger().Named("server")}
+	s := &Server{
+		log: cfg.logger().Named("server"), access: cfg.logger().Named(logging.Access), observer: cfg.Observer,
+		serves: make(chan struct{}), ends: make(chan struct{}),
+	}
 	s.now.Store(newState(cfg, keys))
 	s.ctx, s.cut = context.WithCancel(context.Background())
 	s.close = sync.OnceValue(s.end)

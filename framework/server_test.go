@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -412,7 +413,12 @@ func TestCloseWaitsForNoKeyProcess(t *testing.T) {
 }
 
 func TestProbesAreCounted(t *testing.T) {
-	s := serve(t, Config{Listeners: []Listener{{}}})
+	var probes atomic.Int64
+	s := serve(t, Config{Listeners: []Listener{{}}, Observer: Observer{Handshake: func(e HandshakeEvent) {
+		if e.Result == HandshakeProbe && e.Reason == ReasonProbe {
+			probes.Add(1)
+		}
+	}}})
 	for range 3 {
 		c, err := net.Dial("tcp", s.addr())
 		if err != nil {
@@ -428,7 +434,7 @@ func TestProbesAreCounted(t *testing.T) {
 	if err := s.end(); err != nil {
 		t.Fatal(err)
 	}
-	if n := s.now.Load().listeners[0].probes.Load(); n != 3 {
+	if n := probes.Load(); n != 3 {
 		t.Errorf("%d probes, want 3", n)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
 	"github.com/tlsd/tlsd/logging"
@@ -44,6 +45,18 @@ func (s *signer) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) { re
 // SignMessage has the key process sign msg, which must be a handshake message.
 // The random source is not used: the key process has its own.
 func (s *signer) SignMessage(_ io.Reader, msg []byte, opts crypto.SignerOpts) ([]byte, error) {
+	began := time.Now()
+	sig, err := s.signed(msg, opts)
+	if err != nil {
+		s.handshake.fail(ReasonPlugin, err)
+	}
+	if s.keys.observer.Signature != nil {
+		s.keys.observer.Signature(SignatureEvent{s.cred.Builder, s.cred.Alias, time.Since(began), err})
+	}
+	return sig, err
+}
+
+func (s *signer) signed(msg []byte, opts crypto.SignerOpts) ([]byte, error) {
 	scheme, err := keymanager.SchemeOf(s.Public(), opts)
 	if err != nil {
 		return nil, err

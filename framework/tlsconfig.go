@@ -44,6 +44,12 @@ func (k *Keys) constrained(cfg *tls.Config) *tls.Config {
 	return cfg
 }
 
+// What crypto/tls is told by an answer without an error.
+var (
+	errNothingCommon = errors.New("no version, group or cipher suite in common")
+	errUnknownName   = errors.New("no certificate carries the server name, and unknown_sni is reject")
+)
+
 // certificate is the GetCertificate of all server configurations.
 func (k *Keys) certificate(info *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	hs := handshakeOf(info)
@@ -51,7 +57,8 @@ func (k *Keys) certificate(info *tls.ClientHelloInfo) (*tls.Certificate, error) 
 	hs.resumes = h.Version < tls.VersionTLS13 && slices.Contains(info.Extensions, extSessionTicket)
 	if h.Auth == 0 {
 		k.log.Debug(logging.MsgNoCredential, append(hs.fields(),
-			zap.String(logging.FieldReason, "no version, group or cipher suite in common"))...)
+			zap.String(logging.FieldReason, errNothingCommon.Error()))...)
+		hs.fail(ReasonProtocol, errNothingCommon)
 		return &tls.Certificate{}, nil
 	}
 	if hs.named && h.ServerName == "" {
@@ -68,9 +75,11 @@ func (k *Keys) certificate(info *tls.ClientHelloInfo) (*tls.Certificate, error) 
 func (k *Keys) credential(hs *handshake, h *keymanager.Hello) (*tls.Certificate, error) {
 	found, err := k.answer(hs, h)
 	if errors.Is(err, keymanager.ErrNoCredential) {
+		hs.fail(ReasonNoCredential, err)
 		return &tls.Certificate{}, nil
 	}
 	if err != nil {
+		hs.fail(ReasonPlugin, err)
 		return nil, fmt.Errorf("select a credential: %w", err)
 	}
 	if hs.named && choose.Carries(found.cert.Leaf, h.ServerName) == choose.NoMatch {
@@ -86,8 +95,9 @@ func (k *Keys) credential(hs *handshake, h *keymanager.Hello) (*tls.Certificate,
 func (k *Keys) unrecognized(hs *handshake, h *keymanager.Hello, cred *keymanager.Credential) (*tls.Certificate, error) {
 	logging.LogKey(k.log, zapcore.DebugLevel, logging.MsgNoCredential, logging.KeyEvent{
 		Builder: cred.Builder, Alias: cred.Alias, Generation: cred.Generation,
-		Reason: "no certificate carries the server name, and unknown_sni is reject",
+		Reason: errUnknownName.Error(),
 	}, append(hs.fields(), zap.String(logging.FieldServerName, h.ServerName))...)
+	hs.fail(ReasonUnknownName, errUnknownName)
 	return nil, nil
 }
 

@@ -5,6 +5,7 @@ package framework
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"io"
@@ -29,22 +30,27 @@ const headerTimeout = time.Minute
 // handshake is done, and asks for the handler anew for each request, so that a
 // reload reaches connections that stay open.
 func newWeb(ctx context.Context, l *listener) *http.Server {
+	limits := l.server.now.Load().cfg.Limits // a reload doesn't reach a server that runs
 	return &http.Server{
 		Handler:           http.HandlerFunc(l.serveHTTP),
 		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       cmp.Or(limits.Idle, limits.Lifetime),
 		MaxHeaderBytes:    backend.MaxHeaderBytes,
-		ErrorLog:          log.New(httpLog{l.log}, "", 0),
+		ErrorLog:          log.New(&httpLog{log: l.log}, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnState:         func(c net.Conn, s http.ConnState) { connOf(c).phase.Store(int32(s)) },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			own := connOf(c)
-			ctx = context.WithValue(ConnContext(ctx, c), siteKey{}, own.site)
+			ctx = context.WithValue(ConnContext(ctx, c), connKey{}, own)
 			return backend.WithInfo(ctx, own.info())
 		},
+
+		DisableGeneralOptionsHandler: true, // OPTIONS * is for the backend
 	}
 }
 
-// siteKey is the context key of a connection's site, as it was at its handshake.
-type siteKey struct{}
+// connKey is the context key of a request's *conn.
+type connKey struct{}
 
 // serveHTTP hands a request to the site of its connection, unless its Host is
 // for another: who takes that name connects anew and is held to what counts
@@ -54,13 +60,16 @@ func (l *listener) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "400 Bad Request: malformed Host", http.StatusBadRequest)
 		return
 	}
-	route, began := l.route.Load(), r.Context().Value(siteKey{}).(*site)
+	own := r.Context().Value(connKey{}).(*conn)
+	own.requests.Add(1)
+	route, began := l.route.Load(), own.site
 	here := route.sites[began.place]
 	if route.misdirects(r.Host, here) {
 		http.Error(w, "421 Misdirected Request: this connection is for another host", http.StatusMisdirectedRequest)
 		return
 	}
-	if here.rules != began.rules { // a reload replaced them: the client is to come anew
+	// A reload may have replaced the rules, so that the client is to come anew.
+	if here.rules != began.rules || own.retired.Load() || l.server.drains.Load() {
 		w.Header().Set("Connection", "close") // to net/http in HTTP/2 too
 	}
 	here.handler.ServeHTTP(w, r)
@@ -76,12 +85,18 @@ func isHost(host string) bool {
 
 // httpLog is where net/http complains: about a handler that panicked, which is
 // a fault of ours, and about clients.
-type httpLog struct{ log *zap.Logger }
+type httpLog struct {
+	log    *zap.Logger
+	panics limitedLines // by version of HTTP
+}
 
-func (h httpLog) Write(line []byte) (int, error) {
+func (h *httpLog) Write(line []byte) (int, error) {
 	level := zap.DebugLevel
 	if bytes.HasPrefix(line, []byte("http: panic")) || bytes.HasPrefix(line, []byte("http2: panic")) {
-		level = zap.ErrorLevel
+		version, _, _ := bytes.Cut(line, []byte(":"))
+		if _, ok := h.panics.pass(string(version)); ok {
+			level = zap.ErrorLevel
+		}
 	}
 	h.log.Log(level, "http server", zap.ByteString("text", bytes.TrimSpace(line)))
 	return len(line), nil

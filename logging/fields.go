@@ -7,6 +7,10 @@ package logging
 // front and key process alike.
 const KeyManager = "keymanager"
 
+// Access is the name of the logger that writes a line about each connection at
+// its end, at debug.
+const Access = "access"
+
 // Keys that every line of JSON begins with (zap puts the level first).
 const (
 	keyTime    = "ts"

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"sync/atomic"
+	"time"
 )
 
 // requestBody is the body of a client's request on its way to the backend. It
@@ -17,6 +18,7 @@ import (
 type requestBody struct {
 	io.ReadCloser
 	in, out *http.Request // the server's, the backend's
+	wait    time.Duration // for the backend's answer
 	ended   atomic.Bool
 	broken  atomic.Bool
 }
@@ -24,8 +26,8 @@ type requestBody struct {
 type bodyKey struct{}
 
 // withBody returns r with a requestBody for its body.
-func withBody(r *http.Request) (*http.Request, *requestBody) {
-	b := &requestBody{ReadCloser: r.Body, in: r}
+func withBody(r *http.Request, wait time.Duration) (*http.Request, *requestBody) {
+	b := &requestBody{ReadCloser: r.Body, in: r, wait: wait}
 	r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, b))
 	r.Body = b
 	return r, b
@@ -60,6 +62,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	switch {
 	case err == io.EOF:
 		b.ended.Store(true)
+		awaits(b.in.Context(), b.wait)
 		b.copyTrailer()
 	case err != nil:
 		b.broken.Store(true)

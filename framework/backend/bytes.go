@@ -79,6 +79,9 @@ func (b *Bytes) Forward(ctx context.Context, client Conn) error {
 	backend, err := b.connect(ctx)
 	if err != nil {
 		b.logDown(ctx, client, err)
+		if info, ok := InfoFrom(ctx); ok && info.Unreachable != nil {
+			info.Unreachable()
+		}
 		closeGently(client)
 		return fmt.Errorf("connect to backend %q: %w", b.dialer.target, err)
 	}

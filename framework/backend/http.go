@@ -53,6 +53,7 @@ type HTTP struct {
 	transport *transport
 	proxy     *httputil.ReverseProxy
 	report    *reporter
+	wait      time.Duration // for an answer at most: to connect, and for its first byte
 }
 
 // NewHTTP returns the reverse proxy that cfg describes. It opens no connection.
@@ -69,6 +70,7 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 		transport: newTransport(cfg),
 		report:    newReporter(cfg.Log, cfg.Target),
 	}
+	h.wait = 2*orDefault(cfg.ConnectTimeout, defaultConnectTimeout) + orDefault(cfg.FirstByte, defaultFirstByte)
 	rw := rewriter{target: cfg.Target, client: client, trusted: cfg.TrustedProxies}
 	h.proxy = &httputil.ReverseProxy{
 		Rewrite:        rw.rewrite,
@@ -95,11 +97,12 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = h.withoutUpgrade(r)
+	awaits(r.Context(), h.wait)
 	if r.ContentLength == 0 {
 		h.proxy.ServeHTTP(answer{ResponseWriter: w}, r)
 		return
 	}
-	r, body := withBody(r)
+	r, body := withBody(r, h.wait)
 	if r.ProtoMajor != 1 {
 		h.proxy.ServeHTTP(answer{ResponseWriter: w}, r)
 		return

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
+	"time"
 )
 
 // Info is what is known of the TLS connection that a request came by. The
@@ -24,6 +25,20 @@ type Info struct {
 	// none of its own, which is so if the server was given a connection that
 	// wraps a *tls.Conn.
 	State tls.ConnectionState
+
+	// Awaits is called when a request has been read to its end and waits for
+	// the backend, for d at most. Unreachable is called before a client is
+	// turned away since the backend of its bytes can't be reached. Either may
+	// be nil.
+	Awaits      func(d time.Duration)
+	Unreachable func()
+}
+
+// awaits tells the server of ctx that a backend is waited for.
+func awaits(ctx context.Context, d time.Duration) {
+	if info, ok := InfoFrom(ctx); ok && info.Awaits != nil {
+		info.Awaits(d)
+	}
 }
 
 type infoKey struct{}

@@ -12,7 +12,7 @@ import (
 )
 
 // debugLoggers are the loggers that can be set to debug by themselves.
-func debugLoggers() []string { return []string{logging.KeyManager, "server"} }
+func debugLoggers() []string { return []string{logging.KeyManager, "server", logging.Access} }
 
 func (d *draft) setLogLevel(v, from string) error {
 	d.Log.Level = v

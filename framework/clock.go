@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"math"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// clock is what a connection knows of its time. One timer serves both limits; it
+// needs no goroutine while it runs, and reading and writing cost it a store.
+type clock struct {
+	timer    atomic.Pointer[time.Timer] // nil: no limit
+	last     atomic.Int64               // when bytes passed last, in nanoseconds since the connection began
+	patience atomic.Int64               // until when a backend may be silent, likewise
+	retired  atomic.Bool                // its next answer by HTTP is its last
+	phase    atomic.Int32               // http.ConnState; 0 for bytes, too
+}
+
+const never = time.Duration(math.MaxInt64)
+
+// watch has the limits watched, once the handshake is over.
+func (c *conn) watch() {
+	if c.limits.Idle == 0 && c.limits.Lifetime == 0 {
+		return
+	}
+	c.touch()
+	t := time.AfterFunc(never, c.tick)
+	c.timer.Store(t)
+	t.Reset(c.left())
+}
+
+// stop ends the watch.
+func (c *conn) stop() {
+	if t := c.timer.Load(); t != nil {
+		t.Stop()
+	}
+}
+
+// touch notes that bytes pass.
+func (c *conn) touch() {
+	if c.limits.Idle > 0 {
+		c.last.Store(int64(time.Since(c.began)))
+	}
+}
+
+// await notes that for as long as d it is a backend that keeps the client
+// waiting, which has time limits of its own.
+func (c *conn) await(d time.Duration) { c.patience.Store(int64(time.Since(c.began) + d)) }
+
+// tick ends c if its time is over, and else comes again when it may be.
+func (c *conn) tick() {
+	if next := c.left(); next > 0 {
+		c.timer.Load().Reset(next)
+		return
+	}
+	if c.leftIdle() <= 0 {
+		c.expire(ConnectionIdle)
+	} else {
+		c.expire(ConnectionLifetime)
+	}
+}
+
+// left returns how long c has at least.
+func (c *conn) left() time.Duration { return min(c.leftIdle(), c.leftOld()) }
+
+func (c *conn) leftIdle() time.Duration {
+	left := c.limits.Idle
+	if left == 0 {
+		return never
+	}
+	if http.ConnState(c.phase.Load()) == http.StateIdle {
+		left += lingerTime // net/http comes first: it ends HTTP/2 in good order
+	}
+	silent := time.Since(c.began) - time.Duration(max(c.last.Load(), c.patience.Load()))
+	return left - silent
+}
+
+// leftOld returns how much is left of c's lifetime. A connection with requests
+// is told to come to its end first, and has the time of a drain for that.
+func (c *conn) leftOld() time.Duration {
+	if c.limits.Lifetime == 0 {
+		return never
+	}
+	left := c.limits.Lifetime - time.Since(c.began)
+	if left > 0 || c.site.handler == nil || http.ConnState(c.phase.Load()) == http.StateHijacked {
+		return left
+	}
+	c.retired.Store(true)
+	return left + c.listener.server.now.Load().cfg.Drain
+}
+
+// expire ends c by a limit: the client is told that nothing follows, as far as
+// it takes it, and what the backend does for it is broken off.
+func (c *conn) expire(limit string) {
+	c.settle(limit)
+	_ = c.Conn.SetWriteDeadline(time.Now().Add(lingerTime)) // a write that is stuck holds what is to be told
+	_ = c.tls.CloseWrite()
+	c.closeGently()
+	if c.cancel != nil {
+		c.cancel()
+	}
+}
