@@ -53,7 +53,10 @@ type Keys struct {
 // A program that passes Tiers and neither Executable nor InProcess is started
 // once more as the key process, and so has to call plugin.Main with them as the
 // first thing in main.
-func Open(ctx context.Context, cfg Config) (*Keys, error) {
+func Open(ctx context.Context, cfg Config) (*Keys, error) { return open(ctx, cfg, 0) }
+
+// open opens a key manager whose generations are newer than after.
+func open(ctx context.Context, cfg Config, after uint64) (*Keys, error) {
 	if plugin.IsChild() {
 		return nil, errForgotMain
 	}
@@ -69,7 +72,7 @@ func Open(ctx context.Context, cfg Config) (*Keys, error) {
 		return nil, err
 	}
 	log := cfg.logger()
-	manager, err := run.start(ctx, &cfg, log)
+	manager, err := run.start(ctx, &cfg, after, log)
 	if err != nil {
 		return nil, err // names the key manager
 	}

@@ -90,12 +90,13 @@ func listed(names []string) string {
 }
 
 // start runs the key manager and returns when it is ready.
-func (r run) start(ctx context.Context, c *Config, log *zap.Logger) (plugin.Manager, error) {
+func (r run) start(ctx context.Context, c *Config, after uint64, log *zap.Logger) (plugin.Manager, error) {
 	spec := plugin.Spec{
 		Sources:   c.Keystores,
 		Options:   c.Options,
 		LogLevels: c.LogLevels,
 		Files:     c.trustFiles(),
+		After:     after,
 	}
 	cmd := plugin.Command{Tier: r.name, Path: c.Executable}
 	if c.InProcess && r.plugin != nil {

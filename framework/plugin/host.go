@@ -98,6 +98,7 @@ func newHost(ctx context.Context, cmd Command, spec Spec, opt HostOptions) (*Hos
 		spec:   there,
 		done:   make(chan struct{}),
 	}
+	h.newest.raise(spec.After, "")
 	h.files = files
 	h.close = sync.OnceValue(h.end)
 	h.warnUnchecked()

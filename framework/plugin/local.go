@@ -40,7 +40,7 @@ func InProcess(ctx context.Context, tier keymanager.Tier, spec Spec) (*Local, er
 		Builders:        spec.Sources,
 		Settings:        spec.Settings,
 		Options:         spec.Options,
-		FirstGeneration: 1,
+		FirstGeneration: spec.After + 1,
 		Now:             spec.Now,
 	}, tier.Name, log))
 	if err != nil {

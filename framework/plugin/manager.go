@@ -21,6 +21,10 @@ type Spec struct {
 	Options   keymanager.Options
 	LogLevels map[string]string // by logger name, "" is the root
 
+	// After is a generation that all those of the key manager are to be newer
+	// than: one that it takes the place of.
+	After uint64
+
 	// Files names what Trust will be asked for later: trust stores and their
 	// password files. It matters only for descriptors such as /dev/stdin,
 	// which have to be passed on when the key process starts.
