@@ -77,8 +77,9 @@ func (b *buffer) String() string {
 
 // options of a start that tests change.
 type options struct {
-	env  []string
-	args []string
+	env   []string
+	args  []string
+	stdin string // a file's path; empty: nothing
 }
 
 // start runs tlsd on a free port and waits until it accepts connections. It is
@@ -92,6 +93,14 @@ func startWith(t *testing.T, o options) *daemon {
 	d.cmd.Env = append(append(os.Environ(), "TMPDIR="+d.tmp, "XDG_RUNTIME_DIR=", "RUNTIME_DIRECTORY="), o.env...)
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	d.cmd.Stdout, d.cmd.Stderr = d.stdout, d.log
+	if o.stdin != "" {
+		f, err := os.Open(o.stdin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		d.cmd.Stdin = f
+	}
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
