@@ -62,6 +62,13 @@ var known = map[string]may{
 		others(zap, cobra, "github.com/cloudflare/tableflip", "github.com/coreos/go-systemd", "golang.org/x/term", "software.sslmate.com/src/go-pkcs12"),
 	},
 
+	"bench/compare":      {},
+	"bench/fleet":        {nil, others(sys)},
+	"bench/load":         {},
+	"bench/material":     {own("internal/testca"), nil},
+	"bench/whole":        {own("bench/compare", "bench/fleet", "bench/load", "bench/material"), nil},
+	"bench/cmd/tlsbench": {own("bench/compare", "bench/fleet", "bench/load", "bench/material", "bench/whole", "internal/testca"), nil},
+
 	"internal/equaltest": {own("framework/keymanager", "internal/testca"), nil},
 	"internal/archtest":  {},
 	"internal/doctest":   {},

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package whole measures whole servers over loopback: CPU time per handshake of
+// all their processes, handshakes per second and latency, each beside plain
+// crypto/tls in the same round.
+package whole
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+
+	"github.com/tlsd/tlsd/bench/compare"
+	"github.com/tlsd/tlsd/bench/fleet"
+	"github.com/tlsd/tlsd/bench/load"
+	"github.com/tlsd/tlsd/bench/material"
+)
+
+// Candidate is a server that can be started with what was made for it. The
+// first one of a Field is the reference.
+type Candidate struct {
+	Name    string
+	Command func(f material.Files, addr string) (*exec.Cmd, error)
+}
+
+// Way is one way of making handshakes.
+type Way struct {
+	Version uint16 // tls.VersionTLS12 or tls.VersionTLS13
+	Resume  bool
+	Callers int
+}
+
+// String is how tables call it: "TLS 1.3, resumed, 4 callers".
+func (w Way) String() string {
+	kind := "full"
+	if w.Resume {
+		kind = "resumed"
+	}
+	return fmt.Sprintf("%s, %s, %d callers", tls.VersionName(w.Version), kind, w.Callers)
+}
+
+// Field is candidates that run side by side, with keys of one type.
+type Field struct {
+	files   material.Files
+	loader  func() *exec.Cmd // a process that calls load.Serve
+	names   []string
+	servers []*fleet.Server
+}
+
+// NewField starts all candidates. The caller closes the Field; on error nothing
+// is left running.
+func NewField(ctx context.Context, f material.Files, loader func() *exec.Cmd, all []Candidate) (_ *Field, err error) {
+	field := &Field{files: f, loader: loader}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, field.Close())
+		}
+	}()
+	for _, c := range all {
+		s, err := start(ctx, c, f)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		field.names = append(field.names, c.Name)
+		field.servers = append(field.servers, s)
+	}
+	return field, nil
+}
+
+func start(ctx context.Context, c Candidate, f material.Files) (*fleet.Server, error) {
+	addr, err := fleet.FreeAddr()
+	if err != nil {
+		return nil, err
+	}
+	cmd, err := c.Command(f, addr)
+	if err != nil {
+		return nil, err
+	}
+	return fleet.Start(ctx, cmd, addr)
+}
+
+// Close ends all servers.
+func (f *Field) Close() error {
+	var errs []error
+	for _, s := range f.servers {
+		errs = append(errs, s.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+// Run compares the candidates: each has a turn in each round.
+func (f *Field) Run(ctx context.Context, w Way, rounds int, turn time.Duration) ([]compare.Row, error) {
+	contenders := make([]compare.Contender, len(f.servers))
+	for i, s := range f.servers {
+		contenders[i] = compare.Contender{Name: f.names[i], Measure: func(ctx context.Context) (compare.Sample, error) {
+			return f.measure(s, load.Job{
+				Addr: s.Addr, Name: material.Name, CA: f.files.CA,
+				Version: w.Version, Resume: w.Resume, Callers: w.Callers, Duration: turn,
+			})
+		}}
+	}
+	return compare.Run(ctx, rounds, contenders)
+}
+
+// measure has the job done by a process of its own and counts what the server
+// spends meanwhile.
+func (f *Field) measure(s *fleet.Server, j load.Job) (compare.Sample, error) {
+	var before fleet.CPU
+	result, err := load.Start(f.loader(), j, func() (err error) {
+		before, err = s.CPU()
+		return err
+	})
+	if err != nil {
+		return compare.Sample{}, err
+	}
+	after, err := s.CPU()
+	if err != nil {
+		return compare.Sample{}, err
+	}
+	n := time.Duration(result.Handshakes)
+	spent := after.Sub(before)
+	return compare.Sample{
+		CPU: spent.Total() / n, Helpers: spent.Others / n,
+		Rate: result.Rate(), P50: result.P50, P99: result.P99,
+	}, nil
+}
