@@ -102,7 +102,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w (%s --help lists the flags)", config.FlagError(cmd.Flags(), err), cmd.CommandPath())
 	})
-	root.AddCommand(newCheck(), newExplain(), newKeystore(), newPlugin(), newVersion(), newDemoKeystore())
+	root.AddCommand(newCheck(), newExplain(), newHealth(), newKeystore(), newPlugin(), newVersion(), newDemoKeystore())
 	return root
 }
 

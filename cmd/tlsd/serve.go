@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tlsd/tlsd/framework"
+	"github.com/tlsd/tlsd/framework/admin"
 	"github.com/tlsd/tlsd/framework/config"
 	"github.com/tlsd/tlsd/logging"
 )
@@ -58,10 +59,11 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 		return err
 	}
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	log, err := logger(eff)
+	levels, err := logger(eff)
 	if err != nil {
 		return err
 	}
+	log := levels.Zap()
 	eff.Log = log
 	// net/http's client writes what it thinks of a backend's bytes there.
 	defer redirectStdLog(log)()
@@ -76,6 +78,15 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 	d := &daemon{
 		log: log, cancel: cancel, sockets: sockets, manager: &manager{log: log},
 		server: make(chan *framework.Server, 1), hups: make(chan struct{}, 1),
+	}
+	d.monitor, err = newMonitor(ctx, eff, levels, sockets.Bind, admin.Config{Reload: d.reload})
+	if err != nil {
+		return err
+	}
+	defer d.monitor.close()
+	eff.Observer = d.monitor.observer()
+	if !sockets.flip.HasParent() { // else that one answers until this one serves
+		d.monitor.start()
 	}
 	go d.obey(signals)
 	go d.reloadOnDemand(ctx)
@@ -102,6 +113,7 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 	}
 	d.refusal = noUpgrade(eff, !given && anyPassword(eff.Keystores))
 	d.server <- server
+	d.monitor.follow(server)
 	go d.takeOver(ctx, server)
 	if caFile != "" { // serving doesn't wait for somebody to read it
 		go tellHowToConnect(ctx, cmd.OutOrStdout(), server, caFile)
@@ -144,7 +156,7 @@ func unlessEnding(ctx context.Context, err error) error {
 
 // logger makes the log that a configuration asks for and writes down what
 // would surprise its author.
-func logger(eff *config.Effective) (*zap.Logger, error) {
+func logger(eff *config.Effective) (*logging.Logger, error) {
 	l, err := logging.New(logging.Config{Level: eff.LogLevel, Format: eff.LogFormat, Levels: eff.LogLevels})
 	if err != nil {
 		return nil, err
@@ -152,7 +164,7 @@ func logger(eff *config.Effective) (*zap.Logger, error) {
 	for _, note := range eff.Notes {
 		l.Zap().Named("config").Warn("configuration", zap.String(logging.FieldReason, note))
 	}
-	return l.Zap(), nil
+	return l, nil
 }
 
 // redirectStdLog has the standard library's log go to log at debug, and returns
@@ -171,6 +183,7 @@ type daemon struct {
 	cancel  context.CancelCauseFunc // ends serving, when open connections have ended
 	sockets *sockets
 	manager *manager
+	monitor *monitor
 	refusal error                  // why an upgrade is refused; set before server is
 	server  chan *framework.Server // holds the server once there is one
 	hups    chan struct{}          // holds one while a reload is asked for
@@ -248,14 +261,16 @@ func (d *daemon) reloadOnDemand(ctx context.Context) {
 	for {
 		select {
 		case <-d.hups:
-			d.reload(ctx)
+			_ = d.reload(ctx) // it says so itself
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (d *daemon) reload(ctx context.Context) {
+// reload reads keystores and trust stores anew and logs how that went, once there
+// is a server.
+func (d *daemon) reload(ctx context.Context) error {
 	select {
 	case server := <-d.server:
 		d.server <- server
@@ -265,10 +280,12 @@ func (d *daemon) reload(ctx context.Context) {
 		ended(err)
 		if err != nil {
 			d.log.Error("reload failed: the old state stays in use", zap.Error(err))
-			return
+			return err
 		}
 		now := server.Keys().Generation()
 		d.log.Info("reloaded", zap.Bool("keystores_changed", now != before), zap.Uint64(logging.FieldGeneration, now))
+		return nil
 	case <-ctx.Done():
+		return ctx.Err()
 	}
 }

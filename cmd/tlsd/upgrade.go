@@ -38,6 +38,7 @@ func (d *daemon) upgrade() {
 	d.log.Info("upgrade: another process serves now; this one ends with its connections")
 	d.manager.handOver()
 	d.sockets.leaveFiles()
+	d.monitor.close() // what is asked for is told by the other now
 	d.cancel(framework.ErrHandedOver)
 }
 
@@ -71,6 +72,9 @@ func (d *daemon) takeOver(ctx context.Context, server *framework.Server) {
 	case <-server.Serving():
 	case <-ctx.Done():
 		return
+	}
+	if d.sockets.flip.HasParent() {
+		d.monitor.start()
 	}
 	d.manager.ready(server.Addrs(), d.sockets.flip.HasParent())
 	if err := d.sockets.flip.Ready(); err != nil {

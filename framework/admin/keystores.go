@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package admin
+
+import (
+	"context"
+	"crypto/x509"
+	"net/http"
+	"time"
+
+	"github.com/tlsd/tlsd/framework/keymanager"
+)
+
+// listTimeout is what the key process may take to list its entries.
+const listTimeout = 5 * time.Second
+
+// listing is the answer of /keystores. Entries have the form of tlsd keystore
+// list --json.
+type listing struct {
+	Tier       string  `json:"tier"`
+	Generation uint64  `json:"generation"`
+	Entries    []entry `json:"entries"`
+}
+
+type entry struct {
+	Builder   int        `json:"builder_index"`
+	Alias     string     `json:"alias"`
+	Kind      string     `json:"kind"`
+	Names     []string   `json:"names"`
+	NotBefore *time.Time `json:"not_before"`
+	NotAfter  *time.Time `json:"not_after"`
+	Usable    bool       `json:"usable"`
+	Reason    string     `json:"reason"`
+}
+
+func (a *Admin) keystores(w http.ResponseWriter, r *http.Request) {
+	keys := a.keys(w)
+	if keys == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), listTimeout)
+	defer cancel()
+	out := listing{Tier: keys.Tier(), Generation: keys.Generation(), Entries: []entry{}}
+	entries, err := keys.List(ctx)
+	if err != nil {
+		say(w, http.StatusServiceUnavailable, "the key process does not list its entries: "+err.Error())
+		return
+	}
+	for i := range entries {
+		out.Entries = append(out.Entries, describe(&entries[i]))
+	}
+	tell(w, out)
+}
+
+func describe(e *keymanager.Entry) entry {
+	out := entry{Builder: e.Builder, Alias: e.Alias, Kind: e.Kind, Names: []string{}, Usable: e.Usable, Reason: e.Reason}
+	if len(e.Chain) == 0 {
+		return out
+	}
+	leaf, err := x509.ParseCertificate(e.Chain[0])
+	if err != nil {
+		return out // it is not usable, and Reason says so
+	}
+	out.NotBefore, out.NotAfter = &leaf.NotBefore, &leaf.NotAfter
+	out.Names = append(out.Names, leaf.DNSNames...)
+	for _, ip := range leaf.IPAddresses {
+		out.Names = append(out.Names, ip.String())
+	}
+	if len(out.Names) == 0 && leaf.Subject.CommonName != "" {
+		out.Names = append(out.Names, leaf.Subject.CommonName)
+	}
+	return out
+}
