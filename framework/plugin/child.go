@@ -61,6 +61,13 @@ func serveChild(tier keymanager.Tier, name string, log *logging.Logger) int {
 		forgetEnvironment()
 		confined.restrict(tier, spec, os.TempDir())
 	}}
+	if os.Getenv(inheritMarker) != "" {
+		if err := serveInherited(s, stdio.handshake, line); err != nil {
+			log.Zap().Error("inherited connection not served", zap.Error(err))
+			return exitUsage
+		}
+		return 0
+	}
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig:  handshake(),
 		VersionedPlugins: map[int]goplugin.PluginSet{ContractVersion: {pluginName: &servedPlugin{server: s}}},
@@ -89,7 +96,7 @@ func ignoreSignals() {
 func forgetEnvironment() {
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
-		if name == childMarker || name == cookieName || strings.HasPrefix(name, "PLUGIN_") {
+		if name == childMarker || name == cookieName || name == inheritMarker || strings.HasPrefix(name, "PLUGIN_") {
 			os.Unsetenv(name)
 		}
 	}

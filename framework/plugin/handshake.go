@@ -41,6 +41,9 @@ func (c *child) handshake(lines <-chan string) (string, error) {
 		if !ok {
 			return "", c.silent()
 		}
+		if c.inherits && line == inheritReady {
+			return line, nil
+		}
 		if err := checkHandshake(line); err != nil {
 			return "", fmt.Errorf("%s %w%s", c.subject(), err, c.hint())
 		}
@@ -48,6 +51,15 @@ func (c *child) handshake(lines <-chan string) (string, error) {
 	case <-c.ctx.Done():
 		return "", c.late()
 	}
+}
+
+// socket returns the path of the socket that the process listens on, if any.
+func (c *child) socket() string {
+	part := strings.Split(c.first, "|")
+	if len(part) < 4 || part[2] != "unix" {
+		return ""
+	}
+	return part[3]
 }
 
 // silent says what became of a process that closed its standard output and had

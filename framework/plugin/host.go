@@ -19,11 +19,12 @@ import (
 
 // HostOptions say how a key process is run.
 type HostOptions struct {
-	RunDir     string        // for sockets; empty: $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR/tlsd, $TMPDIR, /tmp, the first that is writable
+	RunDir     string        // for sockets; empty: $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR/tlsd, $TMPDIR, /tmp, the first that is writable; where none is, the connection is inherited
 	PluginWait time.Duration // how long a call waits while there is no key process or too much to do; 0: 2 s
 	Log        *zap.Logger   // the root logger; nil: none
 
 	patience patience // with a process that hangs; zero: the usual
+	bases    runBases // in place of the defaults
 }
 
 // Host runs a key manager in a child process and replaces the process when it
@@ -92,9 +93,16 @@ func newHost(ctx context.Context, cmd Command, spec Spec, opt HostOptions) (*Hos
 	if patience.misses == 0 {
 		patience = usualPatience()
 	}
+	bases := opt.bases
+	if len(bases.dirs) == 0 {
+		bases = defaultRunBases(os.Getenv)
+	}
+	if opt.RunDir != "" {
+		bases = runBases{dirs: []string{opt.RunDir}, ours: opt.RunDir}
+	}
 	h := &Host{
 		caller: newCaller(cmd.Tier, opt.PluginWait, spec.LogLevels, log),
-		launch: launch{cmd: cmd, exe: exe, files: files, runDir: opt.RunDir, patience: patience, log: log},
+		launch: launch{cmd: cmd, exe: exe, files: files, bases: bases, patience: patience, log: log},
 		spec:   there,
 		done:   make(chan struct{}),
 	}

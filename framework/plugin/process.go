@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tlsd/tlsd/internal/lockdir"
+	"github.com/tlsd/tlsd/logging"
 )
 
 const (
@@ -31,10 +32,10 @@ const (
 
 // launch is what each start of one key process has in common.
 type launch struct {
-	cmd    Command
-	exe    *executable
-	files  *descriptors
-	runDir string
+	cmd   Command
+	exe   *executable
+	files *descriptors
+	bases runBases
 	patience
 	log *zap.Logger
 }
@@ -43,8 +44,8 @@ type launch struct {
 type process struct {
 	*link  // nil until it is connected
 	child  *child
-	client *goplugin.Client
-	dir    *lockdir.Dir
+	dir    *lockdir.Dir // for its socket; nil: its connection is inherited
+	hangUp func()       // ends the connection, which asks the process to end; may block
 	log    *zap.Logger
 }
 
@@ -55,25 +56,32 @@ func (l *launch) start(ctx context.Context) (*process, error) {
 	if err := l.exe.verify(); err != nil {
 		return nil, err
 	}
-	dir, err := makeRunDir(l.runDir)
-	if err != nil {
-		return nil, err
+	dir, noDir := makeRunDir(l.bases)
+	if noDir != nil && !l.bases.anyway {
+		return nil, noDir
 	}
-	p := &process{child: newChild(ctx, l.exe, l.command(dir.Path), newOutput(l.log, l.cmd.Tier)), dir: dir, log: l.log}
-	p.client = goplugin.NewClient(p.clientConfig())
+	if noDir != nil {
+		l.log.Named("plugin").Info("key process gets no socket with a name", zap.String(logging.FieldTier, l.cmd.Tier), zap.NamedError("reason", noDir))
+	}
+	p := &process{child: newChild(ctx, l.exe, l.command(dir), newOutput(l.log, l.cmd.Tier)), dir: dir, hangUp: func() {}, log: l.log}
+	p.child.inherits = dir == nil
 	if err := l.connect(ctx, p); err != nil {
 		if ctx.Err() != nil {
 			err = p.child.late()
 		}
 		p.abandon()
+		if noDir != nil {
+			err = fmt.Errorf("%w; this was tried since there is %w", err, noDir)
+		}
 		return nil, err
 	}
 	return p, nil
 }
 
 // command returns the command line, environment and descriptors of a start with
-// the run directory dir. What go-plugin wants in the environment comes later.
-func (l *launch) command(dir string) *exec.Cmd {
+// the run directory dir, or none. What go-plugin wants in the environment comes
+// later.
+func (l *launch) command(dir *lockdir.Dir) *exec.Cmd {
 	cmd := &exec.Cmd{
 		Path:       l.exe.path,
 		Args:       append([]string{"tlsd-keymanager-" + l.cmd.Tier}, l.cmd.Args...),
@@ -101,8 +109,13 @@ func firstFreeFD(exe *executable) int {
 
 // childEnv is all that a key process gets of our environment: secrets must not
 // be there, and what is not needed may hold some.
-func childEnv(getenv func(string) string, tier, dir string) []string {
-	env := []string{childMarker + "=" + tier, "TMPDIR=" + dir}
+func childEnv(getenv func(string) string, tier string, dir *lockdir.Dir) []string {
+	env := []string{childMarker + "=" + tier}
+	if dir != nil {
+		env = append(env, "TMPDIR="+dir.Path)
+	} else {
+		env = append(env, inheritEnv()...)
+	}
 	// GODEBUG, since FIPS mode must hold in both processes.
 	for _, name := range []string{"PATH", "LANG", "TZ", "HOME", "GODEBUG"} {
 		if v := getenv(name); v != "" {
@@ -124,9 +137,14 @@ func (p *process) clientConfig() *goplugin.ClientConfig {
 		SyncStdout:       p.child.output.stream("stdout"),
 		SyncStderr:       p.child.output.stream("stderr"),
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: p.dir.Path},
-		GRPCDialOptions:  []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxSmall), grpc.MaxCallSendMsgSize(maxLarge))},
+		GRPCDialOptions:  []grpc.DialOption{callOptions(), grpc.WithIdleTimeout(0)}, // its socket may be gone by then
 		RunnerFunc:       p.runner,
 	}
+}
+
+// callOptions bound what is sent and received.
+func callOptions() grpc.DialOption {
+	return grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxSmall), grpc.MaxCallSendMsgSize(maxLarge))
 }
 
 // runner gives the child the rest of its environment. Its socket goes straight
@@ -143,9 +161,7 @@ func (l *launch) connect(ctx context.Context, p *process) error {
 		return err
 	}
 	p.link = newLink(conn, p.child.number())
-	if to := p.client.ReattachConfig(); to != nil {
-		p.link.socket = to.Addr.String()
-	}
+	p.link.socket = p.child.socket()
 	context.AfterFunc(p.link.ctx, p.child.kill)
 	go p.attend(l.patience)
 	go func() {
@@ -155,13 +171,23 @@ func (l *launch) connect(ctx context.Context, p *process) error {
 	return p.introduce(ctx, p.child.subject())
 }
 
-// dial has go-plugin start the process and connect to it. go-plugin knows no
-// deadline once the process has printed its handshake, so that the process is
-// killed if ctx ends first.
+// dial starts the process and connects to it. The process is killed if ctx ends
+// first.
 func (p *process) dial(ctx context.Context) (*grpc.ClientConn, error) {
 	release := context.AfterFunc(ctx, p.child.kill)
 	defer release()
-	client, err := p.client.Client()
+	if p.dir == nil {
+		return p.dialInherited(ctx)
+	}
+	return p.dialPlugin()
+}
+
+// dialPlugin has go-plugin start the process and connect to it. go-plugin knows
+// no deadline once the process has printed its handshake.
+func (p *process) dialPlugin() (*grpc.ClientConn, error) {
+	plugin := goplugin.NewClient(p.clientConfig())
+	p.hangUp = plugin.Kill
+	client, err := plugin.Client()
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +213,7 @@ func (p *process) status(why error) string {
 func (p *process) stop() {
 	killed := make(chan struct{})
 	go func() {
-		p.client.Kill()
+		p.hangUp()
 		close(killed)
 	}()
 	select {
@@ -205,6 +231,9 @@ func (p *process) stop() {
 	select {
 	case <-killed:
 	case <-time.After(killGrace):
+	}
+	if p.dir == nil {
+		return
 	}
 	if err := p.dir.Remove(); err != nil {
 		p.log.Warn("run directory not removed", zap.Error(err))

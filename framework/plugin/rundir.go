@@ -18,18 +18,21 @@ import (
 // in its directory, with the separator.
 const maxSocketName = len("/plugin4294967295")
 
+// runBases says where run directories may lie.
+type runBases struct {
+	dirs   []string // best first
+	ours   string   // of these, which is made if it is missing; the others are other people's to make
+	anyway bool     // whether a key process is started even if none will do
+}
+
 // makeRunDir makes a directory for one start of a key process, which only this
 // user may enter, whatever the umask, and removes those that killed processes
-// left beside it. It lies in base, or, where base is empty, in the first default
-// that is writable. The caller removes it.
-func makeRunDir(base string) (*lockdir.Dir, error) {
-	bases, ours := []string{base}, base
-	if base == "" {
-		bases, ours = defaultRunBases(os.Getenv)
-	}
+// left beside it. It lies in the first of bases that will do. The error names
+// each of them with its reason. The caller removes the directory.
+func makeRunDir(bases runBases) (*lockdir.Dir, error) {
 	var tried []string
-	for _, b := range bases {
-		if b == ours {
+	for _, b := range bases.dirs {
+		if b == bases.ours {
 			_ = os.Mkdir(b, 0o700) // makePrivateIn says if it isn't there
 		}
 		dir, err := makePrivateIn(b)
@@ -41,21 +44,22 @@ func makeRunDir(base string) (*lockdir.Dir, error) {
 	return nil, fmt.Errorf("%w: %s; name a writable directory by run_dir", ErrRunDir, strings.Join(tried, "; "))
 }
 
-// defaultRunBases lists where run directories go if nothing is said, best
-// first: what systemd made for the service, the user's own, the temporary one.
-// Of these, ours is made if it is missing; the others are other people's to make.
-func defaultRunBases(getenv func(string) string) (bases []string, ours string) {
+// defaultRunBases is where run directories go if nothing is said: what systemd
+// made for the service, the user's own, the temporary one.
+func defaultRunBases(getenv func(string) string) runBases {
+	bases := runBases{anyway: true}
 	if first, _, _ := strings.Cut(getenv("RUNTIME_DIRECTORY"), ":"); first != "" {
-		bases = append(bases, first)
+		bases.dirs = append(bases.dirs, first)
 	}
 	if dir := getenv("XDG_RUNTIME_DIR"); dir != "" {
-		ours = filepath.Join(dir, "tlsd")
-		bases = append(bases, ours)
+		bases.ours = filepath.Join(dir, "tlsd")
+		bases.dirs = append(bases.dirs, bases.ours)
 	}
 	if dir := getenv("TMPDIR"); dir != "" {
-		bases = append(bases, dir)
+		bases.dirs = append(bases.dirs, dir)
 	}
-	return append(bases, "/tmp"), ours
+	bases.dirs = append(bases.dirs, "/tmp")
+	return bases
 }
 
 func makePrivateIn(base string) (*lockdir.Dir, error) {

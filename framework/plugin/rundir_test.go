@@ -32,7 +32,7 @@ func TestRunDirectory(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			dir, err := makeRunDir(tc.base)
+			dir, err := makeRunDir(runBases{dirs: []string{tc.base}, ours: tc.base})
 			if tc.want == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -58,11 +58,11 @@ func TestRunDirectory(t *testing.T) {
 func TestDefaultRunDirectories(t *testing.T) {
 	env := map[string]string{"RUNTIME_DIRECTORY": "/run/tlsd:/run/other", "XDG_RUNTIME_DIR": "/run/user/1", "TMPDIR": "/var/tmp"}
 	got := fmt.Sprintln(defaultRunBases(func(name string) string { return env[name] }))
-	if want := "[/run/tlsd /run/user/1/tlsd /var/tmp /tmp] /run/user/1/tlsd\n"; got != want {
+	if want := "{[/run/tlsd /run/user/1/tlsd /var/tmp /tmp] /run/user/1/tlsd true}\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := fmt.Sprintln(defaultRunBases(func(string) string { return "" })); got != "[/tmp] \n" {
-		t.Errorf("got %s, want [/tmp]", got)
+	if got := fmt.Sprintln(defaultRunBases(func(string) string { return "" })); got != "{[/tmp]  true}\n" {
+		t.Errorf("got %s, want /tmp", got)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestMissingTemporaryDirectoryStaysMissing(t *testing.T) {
 	t.Setenv("RUNTIME_DIRECTORY", "")
 	for _, tc := range []struct{ xdg, want string }{{xdg, xdg + "/tlsd/"}, {"", "/tmp/"}} {
 		t.Setenv("XDG_RUNTIME_DIR", tc.xdg)
-		dir, err := makeRunDir("")
+		dir, err := makeRunDir(defaultRunBases(os.Getenv))
 		if err != nil {
 			t.Fatal(err)
 		}

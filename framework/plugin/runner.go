@@ -33,6 +33,8 @@ type child struct {
 	output *output
 	ctx    context.Context // bounds the start
 
+	inherits bool // the life line is its connection too
+
 	life   *os.File      // our end of the life line
 	first  string        // first line of standard output, with which go-plugin's protocol begins
 	exited chan struct{} // closed when the process has ended; state is set then
@@ -55,7 +57,7 @@ func newChild(ctx context.Context, exe *executable, cmd *exec.Cmd, out *output) 
 // Start starts the process and waits for the first line that it prints, which
 // must be go-plugin's handshake. On error nothing is left running.
 func (c *child) Start(context.Context) error {
-	pipes, err := openPipes(3)
+	pipes, err := c.openPipes()
 	if err != nil {
 		return err
 	}
@@ -83,16 +85,27 @@ func (c *child) Start(context.Context) error {
 
 type pipe struct{ r, w *os.File }
 
-func openPipes(n int) ([]pipe, error) {
-	pipes := make([]pipe, n)
-	for i := range pipes {
-		var err error
-		if pipes[i].r, pipes[i].w, err = os.Pipe(); err != nil {
-			closePipes(pipes[:i])
+// openPipes opens the life line, standard output and standard error.
+func (c *child) openPipes() ([]pipe, error) {
+	open := []func() (pipe, error){openPipe, openPipe, openPipe}
+	if c.inherits {
+		open[0] = openPair
+	}
+	var pipes []pipe
+	for _, f := range open {
+		p, err := f()
+		if err != nil {
+			closePipes(pipes)
 			return nil, err
 		}
+		pipes = append(pipes, p)
 	}
 	return pipes, nil
+}
+
+func openPipe() (p pipe, err error) {
+	p.r, p.w, err = os.Pipe()
+	return p, err
 }
 
 func closePipes(pipes []pipe) {
