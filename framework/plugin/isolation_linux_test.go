@@ -57,30 +57,6 @@ func TestKeyProcessReportsItself(t *testing.T) {
 	c.wantExit(t)
 }
 
-// sourceFor is pairSource below dir, readable by uid alone.
-func sourceFor(t *testing.T, dir string, uid int) keymanager.Source {
-	t.Helper()
-	src, _ := pairSource(t, testca.NewRoot(t, testca.Spec{Name: "ca"}), "a.example")
-	keys := filepath.Join(dir, "keys")
-	if err := os.Mkdir(keys, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for i, path := range src.Paths {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		src.Paths[i] = filepath.Join(keys, filepath.Base(path))
-		if err := os.WriteFile(src.Paths[i], b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chown(src.Paths[i], uid, -1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return src
-}
-
 // A tier that says that files are enough for it can do nothing else, and goes on
 // reading its keystores whatever becomes of their directory.
 func TestConfinedKeyProcessReadsItsKeystoresOnly(t *testing.T) {

@@ -138,3 +138,27 @@ func TestKeystoresThatTheFrontCanOpen(t *testing.T) {
 		}
 	}
 }
+
+// sourceFor is pairSource below dir, readable by uid alone.
+func sourceFor(t *testing.T, dir string, uid int) keymanager.Source {
+	t.Helper()
+	src, _ := pairSource(t, testca.NewRoot(t, testca.Spec{Name: "ca"}), "a.example")
+	keys := filepath.Join(dir, "keys")
+	if err := os.Mkdir(keys, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i, path := range src.Paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src.Paths[i] = filepath.Join(keys, filepath.Base(path))
+		if err := os.WriteFile(src.Paths[i], b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(src.Paths[i], uid, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return src
+}

@@ -24,6 +24,9 @@ import (
 
 // TestMain lets the test binary be a key process for the tiers of these tests.
 func TestMain(m *testing.M) {
+	if setup, ok := os.LookupEnv(endpointMarker); ok {
+		os.Exit(mainEndpoint(setup))
+	}
 	Main(testTier(), rowdyTier())
 	goleak.VerifyTestMain(m)
 }

@@ -30,6 +30,9 @@ type server struct {
 	// given; nil: nothing is.
 	beforeOpen func(Spec)
 	confined   *confinement // what Health reports; nil: nothing
+	// trust has all that Trust reads, by path, with types and passwords that are
+	// not the front's to say; nil: Trust reads what it is asked for.
+	trust map[string]TrustFile
 
 	configured atomic.Bool             // Configure has been called
 	opened     atomic.Pointer[service] // nil until it has succeeded
@@ -163,7 +166,14 @@ func (s *server) Trust(ctx context.Context, req *pb.TrustRequest) (*pb.TrustResp
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	ders, warnings, err := v.trust(ctx, req.GetPath(), req.GetType(), passwordFromProto(req.GetPassword()))
+	f := TrustFile{Path: req.GetPath(), Type: req.GetType(), Password: passwordFromProto(req.GetPassword())}
+	if s.trust != nil {
+		var ok bool
+		if f, ok = s.trust[f.Path]; !ok {
+			return nil, toStatus(fmt.Errorf("%w: it is none of this endpoint's trust stores, which --client-ca of tlsd keymanager serve names", ErrNotAllowed))
+		}
+	}
+	ders, warnings, err := v.trust(ctx, f.Path, f.Type, f.Password)
 	if err != nil {
 		return nil, toStatus(err)
 	}

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// dialEndpoint connects to the endpoint at path and asks it what it is. Nothing
+// is sent before it is known to be run by the owner of the socket, or by root.
+// On error nothing is left.
+func dialEndpoint(ctx context.Context, path string) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	conn, p, err := dialOwner(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	l, err := linkOver(conn, p.pid)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	l.socket = path
+	if err := l.introduce(ctx, fmt.Sprintf("the endpoint at %q", path)); err != nil {
+		l.end(err)
+		return nil, err
+	}
+	return l, nil
+}
+
+// dialOwner connects to the socket at path, if its owner serves it.
+func dialOwner(ctx context.Context, path string) (*net.UnixConn, peer, error) {
+	owner, err := socketOwner(path)
+	if err != nil {
+		return nil, peer{}, err
+	}
+	raw, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, peer{}, unreachable(path, socketCause(err))
+	}
+	conn := raw.(*net.UnixConn)
+	p, err := peerOf(conn)
+	if err == nil && p.uid != owner && p.uid != 0 {
+		err = fmt.Errorf("it belongs to user %s and user %s serves it, who is not believed", describeUser(owner, userName(owner)), describeUser(p.uid, userName(p.uid)))
+	}
+	if err != nil {
+		return nil, peer{}, errors.Join(fmt.Errorf("endpoint %q: %w", path, err), conn.Close())
+	}
+	return conn, p, nil
+}
+
+// socketOwner returns whose socket is at path, where nobody else could have put
+// it there.
+func socketOwner(path string) (int, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return 0, unreachable(path, pathCause(err))
+	case info.Mode().Type() != fs.ModeSocket:
+		return 0, fmt.Errorf("endpoint %q: it is no socket", path)
+	}
+	owner := ownerOf(info)
+	if err := checkSocketDir(filepath.Dir(path), owner); err != nil {
+		return 0, fmt.Errorf("endpoint %q: %w", path, err)
+	}
+	return owner, nil
+}
+
+// unreachable says why there is nobody to talk to, and what to do: it may be
+// there a moment later.
+func unreachable(path string, err error) error {
+	hint := "is tlsd keymanager serve running?"
+	if errors.Is(err, fs.ErrPermission) {
+		hint = "this user has to be in the group of the socket and of its directory"
+	}
+	return fmt.Errorf("%w: endpoint %q: %w; %s", ErrUnavailable, path, err, hint)
+}
+
+// linkOver makes a link of a connection. It is broken when the connection ends.
+func linkOver(conn *net.UnixConn, pid int) (*link, error) {
+	once := &onceConn{Conn: conn, ended: make(chan struct{})}
+	client, err := grpc.NewClient("passthrough:///endpoint",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(once.take),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxSmall), grpc.MaxCallSendMsgSize(maxLarge)))
+	if err != nil {
+		return nil, err
+	}
+	l := newLink(client, pid)
+	context.AfterFunc(l.ctx, func() { _ = client.Close() })
+	go func() {
+		select {
+		case <-once.ended:
+			l.end(errors.New("the connection to it ended"))
+		case <-l.ctx.Done():
+		}
+	}()
+	return l, nil
+}
+
+// onceConn is a connection that gRPC gets once, and that tells of its end.
+// gRPC's own attempts to connect again fail: who answers has to be looked at
+// each time.
+type onceConn struct {
+	net.Conn
+	taken sync.Once
+	close sync.Once
+	ended chan struct{}
+}
+
+func (c *onceConn) take(context.Context, string) (net.Conn, error) {
+	var conn net.Conn
+	c.taken.Do(func() { conn = c })
+	if conn == nil {
+		return nil, errors.New("the connection ended")
+	}
+	return conn, nil
+}
+
+// Close closes the connection; gRPC calls it however the connection ended.
+func (c *onceConn) Close() error {
+	defer c.close.Do(func() { close(c.ended) })
+	return c.Conn.Close()
+}

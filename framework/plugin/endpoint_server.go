@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"github.com/tlsd/tlsd/framework/keymanager"
+	pb "github.com/tlsd/tlsd/framework/plugin/proto"
+	"github.com/tlsd/tlsd/logging"
+)
+
+// EndpointOptions say how a key process is reached that no front has started.
+type EndpointOptions struct {
+	Socket string          // path of the unix socket
+	Users  []int           // whose processes are admitted, by number
+	Trust  []TrustFile     // what fronts may ask for by Trust, by the same path
+	Log    *logging.Logger // fronts may set its levels
+}
+
+// TrustFile is a trust store that an endpoint reads for its fronts.
+type TrustFile struct {
+	Path     string
+	Type     string // as keymanager.Source.Type
+	Password keymanager.PasswordRef
+}
+
+// EndpointServer is this process as a key process that fronts connect to.
+type EndpointServer struct {
+	log    *zap.Logger
+	socket *admission
+	server *server
+	opened *service
+}
+
+// ServeEndpoint makes this process a key process for tier: it drops what it
+// doesn't need (core dumps, being debugged by its own user, new privileges, and
+// files and network where the tier says so), opens the keystores of spec, and
+// listens. Serve answers. ctx bounds the opening. On error the socket is gone.
+//
+// Generations are numbered from the time of the start in Unix milliseconds, so
+// that they grow across restarts.
+func ServeEndpoint(ctx context.Context, tier keymanager.Tier, spec Spec, opt EndpointOptions) (_ *EndpointServer, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("key manager %q: %w", tier.Name, err)
+		}
+	}()
+	if len(opt.Users) == 0 {
+		return nil, errors.New("no user is admitted: name the front's by --allow-user")
+	}
+	log := opt.Log.Zap()
+	confined := newConfinement(true)
+	who := describeUsers(opt.Users) // while /etc/passwd can be read
+	for _, err := range harden() {
+		log.Warn("hardening failed", zap.Error(err))
+	}
+	socket, err := listenEndpoint(opt.Socket)
+	if err != nil {
+		return nil, err
+	}
+	s := &EndpointServer{
+		log:    log.Named("plugin"),
+		socket: &admission{UnixListener: socket, users: opt.Users, log: log.Named("plugin")},
+		server: newEndpointServer(tier, confined, opt),
+	}
+	confined.restrict(tier, opt.withFiles(spec), filepath.Dir(opt.Socket))
+	env := keymanager.Env{
+		Builders: spec.Sources, Settings: spec.Settings, Options: spec.Options,
+		FirstGeneration: uint64(time.Now().UnixMilli()),
+	}
+	if s.opened, err = openService(ctx, tier, withLog(env, tier.Name, log)); err != nil {
+		return nil, errors.Join(err, socket.Close())
+	}
+	s.server.opened.Store(s.opened)
+	s.log.Info("endpoint ready", zap.String(logging.FieldTier, tier.Name), zap.String("socket", opt.Socket), zap.String("users", who))
+	return s, nil
+}
+
+func newEndpointServer(tier keymanager.Tier, confined *confinement, opt EndpointOptions) *server {
+	s := &server{tier: tier, name: tier.Name, log: opt.Log, confined: confined, trust: map[string]TrustFile{}}
+	s.configured.Store(true) // by this process's own configuration
+	for _, f := range opt.Trust {
+		s.trust[f.Path] = f
+	}
+	return s
+}
+
+// withFiles returns spec with the files that Trust will read.
+func (o *EndpointOptions) withFiles(spec Spec) Spec {
+	for _, f := range o.Trust {
+		spec.Files = append(spec.Files, f.Path, f.Password.File)
+	}
+	return spec
+}
+
+// endpointGrace is how long calls under way have when an endpoint ends: as long
+// as a front waits for any of them.
+const endpointGrace = 5 * time.Second
+
+// Serve answers fronts until ctx ends. Then calls under way come to their end,
+// for some seconds at most, and the socket is removed.
+func (s *EndpointServer) Serve(ctx context.Context) error {
+	g := grpc.NewServer()
+	pb.RegisterKeyManagerServer(g, s.server)
+	ended := make(chan struct{})
+	release := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		s.stop(g)
+	})
+	err := g.Serve(s.socket)
+	if !release() { // it has begun
+		<-ended
+	}
+	s.opened.close()
+	return err
+}
+
+// stop ends g gracefully. Streams of Watch, which go on for ever, are ended
+// first.
+func (s *EndpointServer) stop(g *grpc.Server) {
+	timer := time.AfterFunc(endpointGrace, g.Stop)
+	defer timer.Stop()
+	s.opened.feed.setBroken(fmt.Errorf("%w: it is ending", ErrUnavailable))
+	g.GracefulStop()
+}
+
+// Reload reads the keystores anew. On error the old state stays in use.
+func (s *EndpointServer) Reload(ctx context.Context) (generation uint64, changed bool, err error) {
+	return s.opened.reload(ctx)
+}
