@@ -56,6 +56,23 @@ func (Secret) MarshalText() ([]byte, error) { return []byte(mask), nil }
 // Name returns how the source is called in messages: its paths.
 func (s Source) Name() string { return strings.Join(s.Paths, ",") }
 
+// PasswordFiles returns the paths of all password files, those of single keys
+// among them.
+func (s Source) PasswordFiles() []string {
+	var files []string
+	add := func(p PasswordRef) {
+		if p.File != "" {
+			files = append(files, p.File)
+		}
+	}
+	add(s.Store)
+	add(s.Key)
+	for _, k := range s.Keys {
+		add(k.Password)
+	}
+	return files
+}
+
 // Password returns the spellings of the store's password that are to be tried,
 // in order, read anew at each call. Nil means that there is none; an empty
 // password is one empty spelling. The caller owns and wipes them.
@@ -135,15 +152,17 @@ func readAtMost(path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, pathCause(err)
 	}
-	if info.Mode()&os.ModeNamedPipe != 0 && !isDescriptor(path) {
+	if info.Mode()&os.ModeNamedPipe != 0 && !IsDescriptor(path) {
 		return nil, errors.New("is a named pipe, which can't be read again on reload: copy it to a file, or pass it as /dev/stdin")
 	}
 	b, err := io.ReadAll(io.LimitReader(f, limit))
 	return b, pathCause(err)
 }
 
-// isDescriptor reports whether path names an open file of this process.
-func isDescriptor(path string) bool {
+// IsDescriptor reports whether path names an open file of this process, as
+// /dev/stdin and /dev/fd/N do. What lies behind it is not replaced by another
+// file, and may be readable once only.
+func IsDescriptor(path string) bool {
 	path = filepath.Clean(path)
 	return path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
 }

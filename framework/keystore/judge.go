@@ -13,16 +13,17 @@ import (
 	"github.com/tlsd/tlsd/framework/keymanager"
 )
 
-// openProven opens and proves one keystore and refuses one that is of no use.
-func openProven(ctx context.Context, src keymanager.Source, o keymanager.Options, opt ViewOptions) (*Store, error) {
-	s, err := Open(ctx, src, Limits{Iterations: o.Iterations})
+// openProven opens and proves the keystore whose files have been read, and
+// refuses one that is of no use. known is a reading whose proofs hold, or nil.
+func openProven(ctx context.Context, src keymanager.Source, files []file, known *Store, o keymanager.Options, opt ViewOptions) (*Store, error) {
+	s, err := openFiles(ctx, src, files, Limits{Iterations: o.Iterations})
+	if err == nil {
+		err = s.Prove(ctx, ProveOptions{Keep: opt.KeepKeys, known: known})
+	}
+	if err == nil {
+		err = s.judge(opt.Strict)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := s.Prove(ctx, ProveOptions{Keep: opt.KeepKeys}); err != nil {
-		return nil, fmt.Errorf("open keystore %q: %w", src.Name(), err)
-	}
-	if err := s.judge(opt.Strict); err != nil {
 		return nil, fmt.Errorf("open keystore %q: %w", src.Name(), err)
 	}
 	return s, nil
@@ -113,18 +114,6 @@ func compare(old, next *Store, demanded []string) error {
 		}
 	}
 	return nil
-}
-
-// unchanged reports whether the files are as they were when s was read, and
-// reading them again could not make s better either: a broken entry may have
-// wanted nothing but its password.
-func (s *Store) unchanged() (bool, error) {
-	files, err := readFiles(s.src.Paths)
-	if err != nil {
-		return false, fmt.Errorf("open keystore %q: %w", s.src.Name(), err)
-	}
-	broken := slices.ContainsFunc(s.Entries, func(e *Entry) bool { return e.Broken })
-	return digest(files) == s.Digest && !broken, nil
 }
 
 // sameVerdicts reports whether two readings of the same content say the same.

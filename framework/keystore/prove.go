@@ -6,7 +6,11 @@ package keystore
 import (
 	"context"
 	"crypto"
+	"crypto/sha256"
 	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
 )
@@ -16,15 +20,20 @@ type ProveOptions struct {
 	// Keep keeps the decrypted keys of usable entries for Entry.Signer. Where
 	// they are not kept, what is kept is the password that opened the key.
 	Keep bool
-	// Progress is called after each key, where set.
+	// Progress is called after each key, where set, one call at a time.
 	Progress func(done, total int)
+
+	// known is a proven reading of the same keystore under the same passwords
+	// and with the same Keep, or nil: what is encrypted as it was there is the
+	// same key and needs no second derivation.
+	known *Store
 }
 
 // Prove decrypts each key once, pairs it with its certificate by public key,
 // records the verdict in the entry, and wipes the key; Warnings then go by what
-// is proven. It returns an error only
-// where ctx ends; a bad entry is a verdict. It must have returned before the
-// Store is shared.
+// is proven. It works on several keys at once and leaves one CPU to others. It
+// returns an error only where ctx ends; a bad entry is a verdict. It must have
+// returned before the Store is shared.
 func (s *Store) Prove(ctx context.Context, opt ProveOptions) error {
 	var keys []*Entry
 	for _, e := range s.Entries {
@@ -32,27 +41,100 @@ func (s *Store) Prove(ctx context.Context, opt ProveOptions) error {
 			keys = append(keys, e)
 		}
 	}
-	var last *password
-	for i, e := range keys {
-		if e.Err == nil {
-			if err := e.prove(ctx, opt.Keep); err != nil {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				e.fail(s.advise(err))
-			}
+	known := opt.known.byCiphertext()
+	var mu sync.Mutex // guards done
+	done := 0
+	err := each(ctx, keys, func(e *Entry) {
+		e.verdict(ctx, opt.Keep, known)
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; opt.Progress != nil {
+			opt.Progress(done, len(keys))
 		}
-		// Most keys of a store share one password: keep it once.
+	})
+	if err != nil {
+		return err
+	}
+	sharePasswords(keys)
+	s.noteUnrelated()
+	return nil
+}
+
+// each calls do for every entry, on all CPUs but one, and yields after each, so
+// that handshakes go on meanwhile. It returns an error only where ctx ends.
+func each(ctx context.Context, entries []*Entry, do func(*Entry)) error {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(max(1, runtime.GOMAXPROCS(0)-1), len(entries)) {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(entries) {
+					return
+				}
+				do(entries[i])
+				runtime.Gosched()
+			}
+		})
+	}
+	workers.Wait()
+	return context.Cause(ctx)
+}
+
+// sharePasswords keeps equal passwords once: most keys of a store have the same.
+func sharePasswords(keys []*Entry) {
+	var last *password
+	for _, e := range keys {
 		if last != nil && e.proven != nil && last.equal(*e.proven) {
 			e.proven.wipe()
 			e.proven = last
 		}
 		last = e.proven
-		if opt.Progress != nil {
-			opt.Progress(i+1, len(keys))
+	}
+}
+
+// byCiphertext returns the usable entries by what their keys are in the store.
+func (s *Store) byCiphertext() map[[sha256.Size]byte]*Entry {
+	if s == nil {
+		return nil
+	}
+	entries := make(map[[sha256.Size]byte]*Entry)
+	for _, e := range s.Entries {
+		if k, ok := e.key.(encryptedKey); ok && e.Usable {
+			entries[k.digest] = e
 		}
 	}
-	s.noteUnrelated()
+	return entries
+}
+
+// verdict proves e, or records why it can't be.
+func (e *Entry) verdict(ctx context.Context, keep bool, known map[[sha256.Size]byte]*Entry) {
+	if e.Err != nil {
+		return
+	}
+	var err error
+	if k, ok := e.key.(encryptedKey); ok && known[k.digest] != nil {
+		err = e.proveLike(known[k.digest])
+	} else {
+		err = e.prove(ctx, keep)
+	}
+	if err != nil && ctx.Err() == nil {
+		e.fail(e.store.advise(err))
+	}
+}
+
+// proveLike is prove for an entry whose key is that of one that was proven. The
+// other's key and password stay its own: it may be in use.
+func (e *Entry) proveLike(known *Entry) error {
+	e.KeyType = publicKeyType(known.public)
+	leaf, err := e.pair(known.public)
+	if err != nil {
+		return err
+	}
+	e.public, e.Usable, e.kept = leaf.parsed.PublicKey, true, known.kept
+	if known.proven != nil {
+		e.proven = known.proven.clone()
+	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ package keystore
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
 
 	"golang.org/x/crypto/cryptobyte"
@@ -32,6 +33,7 @@ func (k plainKey) unseal(context.Context, password) ([]byte, error) { return sli
 type encryptedKey struct {
 	scheme     *scheme
 	ciphertext []byte
+	digest     [sha256.Size]byte // of all of it, parameters too; zero in a keyInSafe
 }
 
 func readEncryptedKey(s cryptobyte.String, work *budget) (sealed, error) {
@@ -39,6 +41,7 @@ func readEncryptedKey(s cryptobyte.String, work *budget) (sealed, error) {
 	if !s.ReadASN1(&seq, asn1.SEQUENCE) {
 		return nil, &DamagedError{Where: "encrypted key"}
 	}
+	whole := sha256.Sum256(seq)
 	rest := seq
 	oid, _, err := readAlgorithm(&rest)
 	if err != nil {
@@ -54,7 +57,7 @@ func readEncryptedKey(s cryptobyte.String, work *budget) (sealed, error) {
 	if !seq.ReadASN1(&ciphertext, asn1.OCTET_STRING) {
 		return nil, &DamagedError{Where: "encrypted key"}
 	}
-	return encryptedKey{scheme: sch, ciphertext: slices.Clone(ciphertext)}, nil
+	return encryptedKey{scheme: sch, ciphertext: slices.Clone(ciphertext), digest: whole}, nil
 }
 
 func (k encryptedKey) encrypted() bool { return true }
@@ -82,7 +85,7 @@ type keyInSafe struct {
 func (k keyInSafe) encrypted() bool { return true }
 
 func (k keyInSafe) unseal(ctx context.Context, pw password) ([]byte, error) {
-	plain, err := encryptedKey{k.safe, k.ciphertext}.unseal(ctx, pw)
+	plain, err := encryptedKey{scheme: k.safe, ciphertext: k.ciphertext}.unseal(ctx, pw)
 	if err != nil {
 		return nil, err
 	}

@@ -88,6 +88,11 @@ func open(ctx context.Context, src keymanager.Source, lim Limits) (*Store, error
 	if err != nil {
 		return nil, err
 	}
+	return openFiles(ctx, src, files, lim)
+}
+
+// openFiles opens what has been read.
+func openFiles(ctx context.Context, src keymanager.Source, files []file, lim Limits) (*Store, error) {
 	format, err := recognise(files, src.Type)
 	if err != nil {
 		return nil, err

@@ -6,15 +6,11 @@ package keystore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 
-	"go.uber.org/zap"
-
 	"github.com/tlsd/tlsd/framework/keymanager"
-	"github.com/tlsd/tlsd/logging"
 )
 
 // View is one consistent reading of all keystores of a tier: of each the last
@@ -33,6 +29,9 @@ type ViewOptions struct {
 	// Strict refuses a keystore with an entry that should work and does not.
 	// Without, the entry is skipped.
 	Strict bool
+	// Follow has Watch take in what becomes of the files. Without, only Reload
+	// looks at them again.
+	Follow bool
 }
 
 // Views keeps the current view of the keystores of a tier, and with it what the
@@ -40,7 +39,8 @@ type ViewOptions struct {
 // and View cost one atomic load.
 //
 // A tier embeds it and so has all of a key manager that is about keystores:
-// keymanager.Lister, Reloader and Numbered.
+// keymanager.Lister, Reloader, Numbered and Watcher. It needs no closing: what
+// it does by itself, it does while a Watch runs.
 type Views[T any] struct {
 	env    keymanager.Env
 	opt    ViewOptions
@@ -51,13 +51,19 @@ type Views[T any] struct {
 	// go on with it: nothing in it changes or is closed.
 	current atomic.Pointer[published[T]]
 
-	mu     sync.Mutex // one reload at a time; guards stores
-	stores []*Store   // the reading in use, by builder
+	mu     sync.Mutex // one reading at a time; guards places
+	places []*place   // by builder
+
+	sight   sight
+	hurry   chan struct{} // asks the follower to look now
+	follows chan struct{} // full: there is a follower
 }
 
 type published[T any] struct {
 	view     *View
 	value    T
+	cause    string        // why it was published
+	failed   string        // keymanager.Change.Failed
 	replaced chan struct{} // closed when the next one is published
 }
 
@@ -68,23 +74,26 @@ func OpenViews[T any](ctx context.Context, env keymanager.Env, opt ViewOptions, 
 	if len(env.Builders) == 0 {
 		return nil, errors.New("no keystore is configured: name one with --keystore (keystores)")
 	}
-	v := &Views[T]{env: env, opt: opt, derive: derive}
-	for _, src := range env.Builders {
-		s, err := openProven(ctx, src, env.Options, opt)
+	v := &Views[T]{env: env, opt: opt, derive: derive, hurry: make(chan struct{}, 1), follows: make(chan struct{}, 1)}
+	for i, src := range env.Builders {
+		p, err := openPlace(ctx, i, src, env.Options, opt)
 		if err != nil {
 			return nil, err
 		}
-		v.stores = append(v.stores, s)
+		v.places = append(v.places, p)
 	}
-	if err := checkAliases(v.stores, env.Options); err != nil {
+	if err := checkAliases(storesOf(v.places), env.Options); err != nil {
 		return nil, err
 	}
-	generation := max(env.FirstGeneration, 1)
-	if err := v.publish(&View{Generation: generation, Cause: "start", Entries: entriesOf(v.stores, opt.KeepKeys)}); err != nil {
+	const cause = "start"
+	view := &View{Generation: max(env.FirstGeneration, 1), Cause: cause, Entries: entriesOf(storesOf(v.places), opt.KeepKeys)}
+	value, err := derive(view)
+	if err != nil {
 		return nil, err
 	}
-	for i, s := range v.stores {
-		logStore(env.Logger(), i, generation, s)
+	v.publish(published[T]{view: view, value: value, cause: cause})
+	for _, p := range v.places {
+		logStore(env.Logger(), p.builder, view.Generation, p.store)
 	}
 	return v, nil
 }
@@ -104,102 +113,9 @@ func (v *Views[T]) List(context.Context) ([]keymanager.Entry, error) {
 // it.
 func (v *Views[T]) Generation() uint64 { return v.View().Generation }
 
-// Changed returns the current view and a channel that is closed when it is
-// replaced. A watcher loops over it and misses nothing but intermediate views.
-func (v *Views[T]) Changed() (*View, <-chan struct{}) {
-	p := v.current.Load()
-	return p.view, p.replaced
-}
-
-// Reload reads the keystores anew and publishes a new view if anything is
-// different. Each keystore is judged alone: a new reading that does not open,
-// has no usable key, holds an entry broken that is good in the reading in use,
-// or lacks a demanded alias that it had, is refused as a whole, and the reading
-// in use stays. The error tells of those; the others are taken all the same. If
-// nothing is different, or T cannot be derived, the view stays as it is.
-func (v *Views[T]) Reload(ctx context.Context) error { return v.reload(ctx, "reload") }
-
-func (v *Views[T]) reload(ctx context.Context, cause string) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	var errs []error
-	next := make([]*Store, len(v.stores))
-	changed := false
-	for i, old := range v.stores {
-		s, err := v.reread(ctx, old)
-		if err != nil {
-			v.logRefused(i, old, err)
-			errs = append(errs, err)
-			s = old
-		}
-		next[i] = s
-		changed = changed || s != old
-	}
-	if changed {
-		if err := v.swap(next, cause); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// reread returns the new reading of a keystore, or old if it is the same.
-func (v *Views[T]) reread(ctx context.Context, old *Store) (*Store, error) {
-	same, err := old.unchanged()
-	if err != nil || same {
-		return old, err
-	}
-	s, err := openProven(ctx, old.src, v.env.Options, v.opt)
-	if err != nil {
-		return nil, err
-	}
-	if err := compare(old, s, v.env.Options.Aliases); err != nil {
-		return nil, fmt.Errorf("keystore %q: %w", old.src.Name(), err)
-	}
-	if s.sameVerdicts(old) {
-		return old, nil
-	}
-	return s, nil
-}
-
-// swap publishes the view of next. The caller holds mu.
-func (v *Views[T]) swap(next []*Store, cause string) error {
-	generation := v.View().Generation + 1
-	err := v.publish(&View{Generation: generation, Cause: cause, Entries: entriesOf(next, v.opt.KeepKeys)})
-	if err != nil {
-		for i, s := range next {
-			if s != v.stores[i] {
-				v.logRefused(i, s, err)
-			}
-		}
-		return err
-	}
-	log := v.env.Logger()
-	for i, s := range next {
-		if s != v.stores[i] {
-			logging.LogKey(log, zap.InfoLevel, logging.MsgChanged, logging.KeyEvent{Builder: i, Generation: generation},
-				zap.String(logging.FieldKeystore, s.src.Name()))
-			logStore(log, i, generation, s)
-		}
-	}
-	v.stores = next
-	return nil
-}
-
-func (v *Views[T]) publish(view *View) error {
-	value, err := v.derive(view)
-	if err != nil {
-		return err
-	}
-	old := v.current.Swap(&published[T]{view: view, value: value, replaced: make(chan struct{})})
-	if old != nil {
+func (v *Views[T]) publish(p published[T]) {
+	p.replaced = make(chan struct{})
+	if old := v.current.Swap(&p); old != nil {
 		close(old.replaced)
 	}
-	return nil
-}
-
-func (v *Views[T]) logRefused(builder int, s *Store, err error) {
-	logging.LogKey(v.env.Logger(), zap.ErrorLevel, logging.MsgReloadFailed,
-		logging.KeyEvent{Builder: builder, Generation: v.View().Generation, Reason: "the reading in use stays", Err: err},
-		zap.String(logging.FieldKeystore, s.src.Name()))
 }

@@ -169,7 +169,7 @@ func TestReloadKeepsGenerationWhereNothingChanged(t *testing.T) {
 	s := newShop(t)
 	s.write(s.entry("a"))
 	v := mustOpenNames(t, env(s.source()), ViewOptions{})
-	before, replaced := v.Changed()
+	before, replaced := v.View(), v.current.Load().replaced
 	b, err := os.ReadFile(s.path)
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestReloadTakesWhatIsNew(t *testing.T) {
 	a := s.entry("a")
 	s.write(a, s.entry("b"))
 	v := mustOpenNames(t, env(s.source()), ViewOptions{})
-	old, replaced := v.Changed()
+	old, replaced := v.View(), v.current.Load().replaced
 	s.write(a, s.entry("c"))
 	if err := v.Reload(t.Context()); err != nil {
 		t.Fatal(err)

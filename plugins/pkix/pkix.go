@@ -17,7 +17,7 @@ import (
 )
 
 // Tier returns the tier "pkix".
-func Tier() keymanager.Tier { return keymanager.Tier{Name: "pkix", Open: open} }
+func Tier() keymanager.Tier { return keymanager.Tier{Name: "pkix", Open: open, FilesOnly: true} }
 
 // manager is safe for concurrent use: a Select sees one view from beginning to
 // end, whatever is reloaded meanwhile.
@@ -34,7 +34,7 @@ var (
 )
 
 func open(ctx context.Context, env keymanager.Env) (keymanager.KeyManager, error) {
-	views, err := keystore.OpenViews(ctx, env, keystore.ViewOptions{},
+	views, err := keystore.OpenViews(ctx, env, keystore.ViewOptions{Follow: true},
 		func(v *keystore.View) (*choose.Chooser, error) { return choose.New(v.Generation, v.Entries, env) })
 	if err != nil {
 		return nil, err
@@ -46,6 +46,7 @@ func (m *manager) Select(ctx context.Context, h *keymanager.Hello) (*keymanager.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	m.Glance(ctx)
 	c, err := m.Current().Select(h)
 	if err != nil {
 		return nil, err

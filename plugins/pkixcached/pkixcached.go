@@ -16,7 +16,7 @@ import (
 )
 
 // Tier returns the tier "pkixcached".
-func Tier() keymanager.Tier { return keymanager.Tier{Name: "pkixcached", Open: open} }
+func Tier() keymanager.Tier { return keymanager.Tier{Name: "pkixcached", Open: open, FilesOnly: true} }
 
 // manager is safe for concurrent use: a Select sees one view from beginning to
 // end, whatever is reloaded meanwhile.
@@ -33,7 +33,7 @@ var (
 )
 
 func open(ctx context.Context, env keymanager.Env) (keymanager.KeyManager, error) {
-	views, err := keystore.OpenViews(ctx, env, keystore.ViewOptions{KeepKeys: true},
+	views, err := keystore.OpenViews(ctx, env, keystore.ViewOptions{KeepKeys: true, Follow: true},
 		func(v *keystore.View) (*choose.Chooser, error) { return choose.New(v.Generation, v.Entries, env) })
 	if err != nil {
 		return nil, err
