@@ -4,18 +4,24 @@
 package whole
 
 import (
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/tlsd/tlsd/bench/material"
 )
 
-// Plain is the reference: self runs fleet.ServePlain with address, certificate
-// and key as its last arguments.
-func Plain(self ...string) Candidate {
-	return Candidate{Name: "crypto/tls", Command: func(f material.Files, addr string) (*exec.Cmd, error) {
-		args := append(self[1:len(self):len(self)], addr, f.Cert, f.Key)
-		return exec.Command(self[0], args...), nil
+// Self is a server that the calling program is when it is started with args and,
+// after them, an address and where it finds what was made: certificate and key,
+// keystore and password, in that order.
+func Self(name string, args ...string) Candidate {
+	return Candidate{Name: name, Command: func(f material.Files, addr string) (*exec.Cmd, error) {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		return exec.Command(self, slices.Concat(args, []string{addr, f.Cert, f.Key, f.Store, f.PasswordFile})...), nil
 	}}
 }
 

@@ -57,17 +57,18 @@ var known = map[string]may{
 	"plugins/pkixcached/cmd/tlsd-keymanager-pkixcached": tierCommand("pkixcached"),
 
 	"cmd/tlsd": {
-		own("framework", "framework/admin", "framework/config", "framework/keymanager", "framework/metrics", "framework/keystore", "framework/plugin", "internal/lockdir", "logging",
+		own("framework", "framework/admin", "framework/config", "framework/keymanager", "framework/metrics", "framework/keystore", "framework/plugin", "internal/lockdir", "internal/reap", "logging",
 			"plugins/sunx509", "plugins/pkix", "plugins/pkixcached"),
 		others(zap, cobra, "github.com/cloudflare/tableflip", "github.com/coreos/go-systemd", "golang.org/x/term", "software.sslmate.com/src/go-pkcs12"),
 	},
 
-	"bench/compare":      {},
-	"bench/fleet":        {nil, others(sys)},
-	"bench/load":         {},
-	"bench/material":     {own("internal/testca"), nil},
-	"bench/whole":        {own("bench/compare", "bench/fleet", "bench/load", "bench/material"), nil},
-	"bench/cmd/tlsbench": {own("bench/compare", "bench/fleet", "bench/load", "bench/material", "bench/whole", "internal/testca"), nil},
+	"bench/compare":  {},
+	"bench/fleet":    {nil, others(sys)},
+	"bench/load":     {},
+	"bench/material": {own("internal/testca"), nil},
+	"bench/whole":    {own("bench/compare", "bench/fleet", "bench/load", "bench/material"), nil},
+	"bench/cmd/tlsbench": {own("bench/compare", "bench/fleet", "bench/load", "bench/material", "bench/whole", "framework", "framework/keymanager", "framework/plugin", "internal/testca",
+		"plugins/pkix", "plugins/pkixcached", "plugins/sunx509"), nil},
 
 	"internal/equaltest": {own("framework/keymanager", "internal/testca"), nil},
 	"internal/archtest":  {},
@@ -75,6 +76,7 @@ var known = map[string]may{
 	"internal/e2e":       {},
 	"internal/lockdir":   {nil, others(sys)},
 	"internal/memsearch": {},
+	"internal/reap":      {},
 	"internal/sandbox":   {nil, others("github.com/landlock-lsm/go-landlock", sys)},
 	"internal/testca":    {},
 }

@@ -13,11 +13,12 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/tlsd/tlsd/bench/fleet"
 	"github.com/tlsd/tlsd/bench/load"
+	"github.com/tlsd/tlsd/framework/plugin"
 )
 
 func main() {
+	plugin.Main(tiers()...)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
@@ -26,20 +27,12 @@ func main() {
 	}
 }
 
-// Parts that tlsbench plays in processes of its own.
-const (
-	partPlain = "plain"
-	partLoad  = "load"
-)
-
 func run(ctx context.Context, args []string) error {
-	if len(args) > 0 {
-		switch args[0] {
-		case partPlain:
-			return fleet.ServePlain(ctx, args[1], args[2], args[3])
-		case partLoad:
-			return load.Serve(ctx, os.Stdin, os.Stdout)
-		}
+	if len(args) > 0 && args[0] == partLoad {
+		return load.Serve(ctx, os.Stdin, os.Stdout)
+	}
+	if len(args) == partArgs {
+		return serve(ctx, args)
 	}
 	return servers(ctx, args)
 }

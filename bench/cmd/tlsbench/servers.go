@@ -33,6 +33,8 @@ type plan struct {
 	rounds   int
 	turn     time.Duration
 	builds   []string // NAME=PATH
+	http     bool
+	library  bool
 	env      []string
 }
 
@@ -51,6 +53,8 @@ func parse(args []string) (*plan, error) {
 	f.IntVar(&p.entries, "entries", 1, "entries of the keystore; the last one is served")
 	f.IntVar(&p.rounds, "rounds", 8, "turns of each server")
 	f.DurationVar(&p.turn, "turn", 1500*time.Millisecond, "time of each turn")
+	f.BoolVar(&p.http, "http", false, "measure net/http with its key too")
+	f.BoolVar(&p.library, "library", false, "measure the library in the reference's place too: the same accept loop, no connection is served")
 	f.Func("tlsd", "NAME=PATH: measure this executable, repeatable (default: tlsd of this tree is built)", appendTo(&p.builds))
 	f.Func("env", "NAME=VALUE for tlsd's environment, repeatable", appendTo(&p.env))
 	return p, f.Parse(args)
@@ -88,10 +92,6 @@ func servers(ctx context.Context, args []string) error {
 
 // candidates are the reference and each tier of each build.
 func (p *plan) candidates(dir string) ([]whole.Candidate, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
 	if len(p.builds) == 0 {
 		path := filepath.Join(dir, "tlsd")
 		if err := build(path); err != nil {
@@ -99,7 +99,15 @@ func (p *plan) candidates(dir string) ([]whole.Candidate, error) {
 		}
 		p.builds = []string{"=" + path}
 	}
-	all := []whole.Candidate{whole.Plain(self, partPlain)}
+	all := []whole.Candidate{whole.Self(partPlain, partPlain)}
+	if p.http {
+		all = append(all, whole.Self(partHTTP, partHTTP))
+	}
+	if p.library {
+		for _, tier := range p.tiers {
+			all = append(all, whole.Self("library "+tier, tier))
+		}
+	}
 	for _, b := range p.builds {
 		name, path, ok := strings.Cut(b, "=")
 		if !ok {
