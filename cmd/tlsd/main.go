@@ -6,12 +6,15 @@
 package main
 
 import (
+	"context"
 	"os"
 
 	"github.com/tlsd/tlsd/framework/plugin"
+	"github.com/tlsd/tlsd/internal/reap"
 )
 
 func main() {
 	plugin.Main(builtin...)
+	go reap.Orphans(context.Background())
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
