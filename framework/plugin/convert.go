@@ -186,6 +186,7 @@ func changeToProto(c keymanager.Change) *pb.Change {
 		Names:           validOnly(c.Names),
 		WildcardParents: validOnly(c.WildcardParents),
 		NamesKnown:      c.NamesKnown,
+		Failed:          text(c.Failed),
 	}
 }
 
@@ -196,6 +197,7 @@ func changeFromProto(m *pb.Change) keymanager.Change {
 		Names:           m.GetNames(),
 		WildcardParents: m.GetWildcardParents(),
 		NamesKnown:      m.GetNamesKnown(),
+		Failed:          clean(m.GetFailed(), maxErrorText),
 	}
 }
 

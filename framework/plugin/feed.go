@@ -45,11 +45,27 @@ func (f *feed) publish(c keymanager.Change) {
 	})
 }
 
-// isNews says whether c is a newer generation than known, or the same with its
-// names known at last.
+// raise takes in a generation of which nothing else is known yet.
+func (f *feed) raise(generation uint64, cause string) {
+	f.update(func(s *feedState) bool {
+		news := generation > s.change.Generation
+		if news {
+			s.change = keymanager.Change{Generation: generation, Cause: cause, Failed: s.change.Failed}
+		}
+		return news
+	})
+}
+
+// isNews says whether c is a newer generation than known, or says more of the
+// same: names that are known at last, or another failure.
 func isNews(c, known keymanager.Change) bool {
-	return c.Generation > known.Generation ||
-		c.Generation == known.Generation && c.NamesKnown && !known.NamesKnown
+	switch {
+	case c.Generation != known.Generation:
+		return c.Generation > known.Generation
+	case c.NamesKnown != known.NamesKnown:
+		return c.NamesKnown
+	}
+	return c.Failed != known.Failed
 }
 
 // setBroken ends all following with err until it is called with nil.
@@ -78,7 +94,7 @@ func (f *feed) follow(ctx context.Context, told func(keymanager.Change) error) e
 		if s.broken != nil {
 			return s.broken
 		}
-		if last == nil || s.change.Generation != last.Generation || s.change.NamesKnown != last.NamesKnown {
+		if last == nil || isNews(s.change, *last) {
 			if err := told(s.change); err != nil {
 				return err
 			}

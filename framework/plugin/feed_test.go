@@ -111,3 +111,40 @@ func TestFollowEnds(t *testing.T) {
 		})
 	}
 }
+
+func TestFailureIsNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed(keymanager.Change{Generation: 5})
+		ctx, stop := context.WithCancel(t.Context())
+		var got []keymanager.Change
+		done := make(chan error)
+		go func() {
+			done <- f.follow(ctx, func(c keymanager.Change) error {
+				got = append(got, c)
+				return nil
+			})
+		}()
+		for _, step := range []func(){
+			func() {},
+			func() { f.publish(keymanager.Change{Generation: 5, NamesKnown: true, Failed: "torn"}) },
+			func() { f.publish(keymanager.Change{Generation: 5, NamesKnown: true, Failed: "torn"}) },
+			func() { f.raise(5, "reload") },
+			func() { f.raise(6, "reload") }, // which says nothing of what failed
+			func() { f.publish(keymanager.Change{Generation: 6, NamesKnown: true}) },
+		} {
+			step()
+			synctest.Wait()
+		}
+		stop()
+		<-done
+		want := []keymanager.Change{
+			{Generation: 5},
+			{Generation: 5, NamesKnown: true, Failed: "torn"},
+			{Generation: 6, Cause: "reload", Failed: "torn"},
+			{Generation: 6, NamesKnown: true},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

@@ -126,7 +126,7 @@ func (s *service) complete(found *keymanager.Credential, generation uint64) (*ke
 	if s.counts() {
 		c.Generation = generation
 	} else if c.Generation > generation {
-		s.feed.publish(keymanager.Change{Generation: c.Generation, Cause: "seen in an answer"})
+		s.feed.raise(c.Generation, "seen in an answer")
 	}
 	return &c, nil
 }
@@ -171,7 +171,7 @@ func (s *service) reload(ctx context.Context) (generation uint64, changed bool, 
 	} else if s.counts() && err == nil {
 		generation++
 	}
-	s.feed.publish(keymanager.Change{Generation: generation, Cause: "reload"})
+	s.feed.raise(generation, "reload")
 	return generation, generation > before, err
 }
 

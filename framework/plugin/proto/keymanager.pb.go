@@ -1352,8 +1352,11 @@ type Change struct {
 	Names           []string               `protobuf:"bytes,3,rep,name=names,proto3" json:"names,omitempty"`
 	WildcardParents []string               `protobuf:"bytes,4,rep,name=wildcard_parents,json=wildcardParents,proto3" json:"wildcard_parents,omitempty"`
 	NamesKnown      bool                   `protobuf:"varint,5,opt,name=names_known,json=namesKnown,proto3" json:"names_known,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Why what lies in some keystore now is not in use; empty: it is. A change of
+	// it alone is told of with the generation that there is.
+	Failed        string `protobuf:"bytes,6,opt,name=failed,proto3" json:"failed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Change) Reset() {
@@ -1419,6 +1422,13 @@ func (x *Change) GetNamesKnown() bool {
 		return x.NamesKnown
 	}
 	return false
+}
+
+func (x *Change) GetFailed() string {
+	if x != nil {
+		return x.Failed
+	}
+	return ""
 }
 
 type ListRequest struct {
@@ -2224,7 +2234,7 @@ const file_keymanager_proto_rawDesc = "" +
 	"\fSignResponse\x12\x1c\n" +
 	"\tsignature\x18\x01 \x01(\fR\tsignature\x12+\n" +
 	"\x11newest_generation\x18\x02 \x01(\x04R\x10newestGeneration\"\x0e\n" +
-	"\fWatchRequest\"\xa0\x01\n" +
+	"\fWatchRequest\"\xb8\x01\n" +
 	"\x06Change\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -2233,7 +2243,8 @@ const file_keymanager_proto_rawDesc = "" +
 	"\x05names\x18\x03 \x03(\tR\x05names\x12)\n" +
 	"\x10wildcard_parents\x18\x04 \x03(\tR\x0fwildcardParents\x12\x1f\n" +
 	"\vnames_known\x18\x05 \x01(\bR\n" +
-	"namesKnown\"\r\n" +
+	"namesKnown\x12\x16\n" +
+	"\x06failed\x18\x06 \x01(\tR\x06failed\"\r\n" +
 	"\vListRequest\"\xc2\x01\n" +
 	"\x05Entry\x12\x18\n" +
 	"\abuilder\x18\x01 \x01(\x05R\abuilder\x12\x14\n" +
