@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	firstGap         = 100 * time.Millisecond // between one start and the next
-	longGap          = 30 * time.Second
-	slowAfter        = 3               // starts, after which there is at most one a second
-	stableFor        = time.Minute     // after which a process counts as well started
-	configureTimeout = 2 * time.Minute // that a process has to open its keystores, at its start and later
+	firstGap         = 100 * time.Millisecond  // between one start and the next
+	longGap          = 1500 * time.Millisecond // where the one before got ready
+	failedGap        = 10 * time.Second        // where it didn't
+	slowAfter        = 3                       // starts, after which there is at most one a second
+	stableFor        = time.Minute             // after which a process counts as well started
+	configureTimeout = 2 * time.Minute         // that a process has to open its keystores, at its start and later
 )
 
 // supervise replaces the process whenever it ends, until Close.
@@ -47,7 +48,7 @@ func (h *Host) supervise(p *process) {
 // answers. It returns nil after Close.
 func (h *Host) replace(pace *backoff, why error) *process {
 	for failed := false; ; failed = true {
-		pause := pace.next(time.Now())
+		pause := pace.next(time.Now(), !failed)
 		if failed || pause > h.wait {
 			h.backOff(why)
 		}
@@ -86,15 +87,17 @@ func (b *backoff) ended(lived time.Duration) {
 
 // next returns how long to wait, from now, before the next start, and takes it
 // for granted. Starts get further apart by the factor two each time, and up to a
-// quarter more, so that several hosts don't go in step.
-func (b *backoff) next(now time.Time) time.Duration {
-	gap := longGap
-	if b.starts < 9 { // 2^9 times the first gap is longer
-		gap = firstGap << b.starts
-	}
+// quarter more, so that several hosts don't go in step: until a call that waits
+// just about outlasts the gap, if the process before got ready, and else further.
+func (b *backoff) next(now time.Time, ready bool) time.Duration {
+	gap := firstGap << min(b.starts, 7)
 	if b.starts >= slowAfter {
 		gap = max(gap, time.Second)
 	}
+	if ready {
+		gap = min(gap, longGap)
+	}
+	gap = min(gap, failedGap)
 	b.starts++
 	pause := max(0, gap+rand.N(gap/4)-now.Sub(b.last))
 	b.last = now.Add(pause)
