@@ -73,9 +73,8 @@ func (c *conn) ending() string {
 	if r := c.result.Load(); r != nil {
 		return *r
 	}
-	idle := c.limits.Idle
-	if idle > 0 && http.ConnState(c.phase.Load()) != http.StateHijacked &&
-		time.Since(c.began)-time.Duration(c.last.Load()) >= idle {
+	silent := time.Since(c.began) - time.Duration(c.spoke.Load())
+	if idle := c.limits.Idle; idle > 0 && silent >= idle && http.ConnState(c.phase.Load()) == http.StateIdle {
 		return ConnectionIdle
 	}
 	return ConnectionClosed

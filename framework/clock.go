@@ -15,6 +15,7 @@ import (
 type clock struct {
 	timer    atomic.Pointer[time.Timer] // nil: no limit
 	last     atomic.Int64               // when bytes passed last, in nanoseconds since the connection began
+	spoke    atomic.Int64               // when the client sent some last, likewise
 	patience atomic.Int64               // until when a backend may be silent, likewise
 	retired  atomic.Bool                // its next answer by HTTP is its last
 	phase    atomic.Int32               // http.ConnState; 0 for bytes, too
@@ -27,7 +28,7 @@ func (c *conn) watch() {
 	if c.limits.Idle == 0 && c.limits.Lifetime == 0 {
 		return
 	}
-	c.touch()
+	c.touch(true)
 	t := time.AfterFunc(never, c.tick)
 	c.timer.Store(t)
 	t.Reset(c.left())
@@ -40,10 +41,15 @@ func (c *conn) stop() {
 	}
 }
 
-// touch notes that bytes pass.
-func (c *conn) touch() {
-	if c.limits.Idle > 0 {
-		c.last.Store(int64(time.Since(c.began)))
+// touch notes that bytes pass, and whether the client sent them.
+func (c *conn) touch(spoke bool) {
+	if c.limits.Idle == 0 {
+		return
+	}
+	now := int64(time.Since(c.began))
+	c.last.Store(now)
+	if spoke {
+		c.spoke.Store(now)
 	}
 }
 
@@ -68,15 +74,17 @@ func (c *conn) tick() {
 func (c *conn) left() time.Duration { return min(c.leftIdle(), c.leftOld()) }
 
 func (c *conn) leftIdle() time.Duration {
-	left := c.limits.Idle
-	if left == 0 {
+	if c.limits.Idle == 0 {
 		return never
 	}
-	if http.ConnState(c.phase.Load()) == http.StateIdle {
+	left, since := c.limits.Idle, c.last.Load()
+	switch http.ConnState(c.phase.Load()) {
+	case http.StateIdle: // between requests
 		left += lingerTime // net/http comes first: it ends HTTP/2 in good order
+	case http.StateActive:
+		since = max(since, c.patience.Load())
 	}
-	silent := time.Since(c.began) - time.Duration(max(c.last.Load(), c.patience.Load()))
-	return left - silent
+	return left - time.Since(c.began) + time.Duration(since)
 }
 
 // leftOld returns how much is left of c's lifetime. A connection with requests

@@ -63,7 +63,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
 		c.in.Add(uint64(n))
-		c.touch()
+		c.touch(true)
 		if !c.heard.Load() {
 			c.heard.Store(true)
 		}
@@ -78,7 +78,7 @@ func (c *conn) Read(b []byte) (int, error) {
 func (c *conn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	c.out.Add(uint64(n))
-	c.touch()
+	c.touch(false)
 	c.noteReset(err)
 	return n, err
 }

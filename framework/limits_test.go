@@ -100,6 +100,9 @@ func TestHandshakesOverALimitAreClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer done.Close()
+	for s.conns.some(func(c *conn) bool { return c.shaking.Load() }) { // the client is done first
+		time.Sleep(time.Millisecond)
+	}
 	silent, err := net.Dial("tcp", s.addr())
 	if err != nil {
 		t.Fatal(err)

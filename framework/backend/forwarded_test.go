@@ -38,7 +38,7 @@ func TestForwardedFields(t *testing.T) {
 	forged := http.Header{
 		"X-Forwarded-For": {"1.1.1.1", "2.2.2.2"}, "X-Forwarded-Proto": {"http"}, "X-Forwarded-Host": {"forged"},
 		"X-Forwarded-Port": {"1"}, "X_forwarded_for": {"3.3.3.3"}, "Forwarded": {"for=4.4.4.4"}, "Keep": {"me"},
-		"X-Forwarded-Client-Cert": {"forged"},
+		"X-Forwarded-Client-Cert": {"forged"}, "X-Real-Ip": {"5.5.5.5"}, "True-Client-Ip": {"5.5.5.5"},
 	}
 	tests := []struct {
 		name, trusted, remote, host string
@@ -52,7 +52,8 @@ func TestForwardedFields(t *testing.T) {
 			"Forwarded": {`for=192.0.2.7;host="a";proto=https`}, "Keep": {"me"}}},
 		{"trusted", "192.0.2.0/24", "192.0.2.7:4711", "a", forged, http.Header{
 			"X-Forwarded-For": {"1.1.1.1, 2.2.2.2, 192.0.2.7"}, "X-Forwarded-Proto": {"http"}, "X-Forwarded-Host": {"forged"},
-			"X-Forwarded-Port": {"1"}, "Forwarded": {`for=4.4.4.4, for=192.0.2.7;host="a";proto=https`}, "Keep": {"me"}}},
+			"X-Forwarded-Port": {"1"}, "Forwarded": {`for=4.4.4.4, for=192.0.2.7;host="a";proto=https`}, "Keep": {"me"},
+			"X-Real-Ip": {"5.5.5.5"}, "True-Client-Ip": {"5.5.5.5"}}},
 		{"trusted-mapped", "192.0.2.0/24", "[::ffff:192.0.2.7]:1", "a", http.Header{"X-Forwarded-For": {"1.1.1.1"}}, http.Header{
 			"X-Forwarded-For": {"1.1.1.1, 192.0.2.7"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"a"}, "X-Forwarded-Port": {"443"}}},
 		{"trusted-says-nothing", "192.0.2.0/24", "192.0.2.7:1", "a", http.Header{}, http.Header{
@@ -104,6 +105,7 @@ func TestForgedFieldsNeverArrive(t *testing.T) {
 		"ssl_cipher_usekeysize", "X-SSL-Client-CN", "x_ssl_client_dn", "X-Client-Cert", "CERT_CHAIN_0",
 		"X-Forwarded-Client-Cert", "X-Forwarded-Tls-Client-Cert", "X-Forwarded-User", "x_forwarded_proto",
 		"X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Port", "x_forwarded_port", "Forwarded", "my_subject", "MY-SUBJECT",
+		"X-Real-IP", "x_real_ip", "True-Client-IP", "X-Client-IP", "x-cluster-client-ip",
 		"Client.Cert", "ssl~client|cert", "X.Forwarded.For", "My+Subject",
 		"Transfer_Encoding", "content_length", "Content.Length",
 	}

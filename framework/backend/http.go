@@ -97,8 +97,8 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = h.withoutUpgrade(r)
-	awaits(r.Context(), h.wait)
 	if r.ContentLength == 0 {
+		awaits(r.Context(), h.wait)
 		h.proxy.ServeHTTP(answer{ResponseWriter: w}, r)
 		return
 	}

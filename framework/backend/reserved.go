@@ -33,9 +33,17 @@ func alwaysReserved() []pattern {
 	}
 }
 
-// forwardedPatterns returns the names that tell of a request's origin.
+// forwardedPatterns returns the names that tell of a request's origin. Not all of
+// them are set here, but backends believe them, some before X-Forwarded-For.
 func forwardedPatterns() []pattern {
-	return []pattern{{text: "forwarded"}, {text: "x-forwarded-", prefix: true}}
+	return []pattern{
+		{text: "forwarded"},
+		{text: "x-forwarded-", prefix: true},
+		{text: "x-real-ip"},   // nginx by habit, Traefik
+		{text: "x-client-ip"}, // Apache, load balancers
+		{text: "x-cluster-client-ip"},
+		{text: "true-client-ip"}, // content delivery networks
+	}
 }
 
 // framingPatterns returns the names that say where a request ends. What stands
