@@ -4,15 +4,15 @@
 package keystore
 
 import (
+	"cmp"
 	"context"
 	"time"
+
+	"github.com/tlsd/tlsd/internal/filewatch"
 )
 
 const (
 	defaultPoll = 10 * time.Second
-	// settle is how long events are left to come in before a look, so that one
-	// update is looked at once.
-	settle = 50 * time.Millisecond
 	// patience is how long content that can't be used lies there before it is
 	// complained about: half-written files, and pairs of which one is still to
 	// come, mend themselves.
@@ -20,14 +20,6 @@ const (
 
 	causeFiles = "files changed"
 )
-
-// follower looks at keystores when files change, and from time to time.
-type follower struct {
-	eyes  *eyes
-	poll  *time.Ticker
-	hurry <-chan struct{}
-	took  time.Duration // of the last look
-}
 
 // follow takes in what becomes of the files until ctx ends.
 func (v *Views[T]) follow(ctx context.Context) {
@@ -41,72 +33,29 @@ func (v *Views[T]) follow(ctx context.Context) {
 	if len(paths) == 0 {
 		return
 	}
-	poll := v.env.Options.Poll
-	if poll <= 0 {
-		poll = defaultPoll
-	}
-	f := &follower{eyes: newEyes(paths, v.env.Logger()), poll: time.NewTicker(poll), hurry: v.hurry}
-	defer f.eyes.close()
-	defer f.poll.Stop()
+	w := filewatch.New(v.env.Logger())
+	defer w.Close()
 	defer v.sight.end()
-	for {
-		f.eyes.open()
+	for again := true; again; {
+		w.Follow(paths) // before the look: what changes after it is told of
 		seen := v.sight.begin(paths)
-		again := v.look(ctx)
-		f.took = time.Since(seen.began)
+		due := v.look(ctx)
 		close(seen.done)
-		if !f.wait(ctx, again) {
-			return
-		}
+		again = w.Wait(ctx, due, v.hurry)
 	}
 }
 
-// wait returns when it is time for another look, after again at the latest if
-// that is not zero; false: ctx has ended.
-func (f *follower) wait(ctx context.Context, again time.Duration) bool {
-	var retry <-chan time.Time
-	if again > 0 {
-		timer := time.NewTimer(again)
-		defer timer.Stop()
-		retry = timer.C
-	}
-	events, errors := f.eyes.events()
-	var quiet <-chan time.Time // set by the first event; others then add nothing
-	for {
-		select {
-		case ev := <-events:
-			if quiet == nil && f.eyes.matters(ev) {
-				// Files that change all the time get half of the time there is.
-				timer := time.NewTimer(max(settle, f.took))
-				defer timer.Stop()
-				quiet = timer.C
-			}
-		case <-errors: // events were lost
-			return true
-		case <-quiet:
-			return true
-		case <-f.hurry:
-			return true
-		case <-f.poll.C:
-			return true
-		case <-retry:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
-}
-
-// look takes in what has changed since the last one. It returns after how long
-// it wants to be called again; 0: when something happens.
-func (v *Views[T]) look(ctx context.Context) (again time.Duration) {
+// look takes in what has changed since the last one, and returns after how long
+// it wants to be called again, if nothing happens before.
+func (v *Views[T]) look(ctx context.Context) (due time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	_ = v.read(ctx, causeFiles, false) // which logs it
+	due = cmp.Or(max(v.env.Options.Poll, 0), defaultPoll)
 	for _, p := range v.places {
 		if p.refused != nil && !p.refused.told {
-			return patience
+			due = min(due, patience)
 		}
 	}
-	return 0
+	return due
 }

@@ -1,35 +1,28 @@
 // SPDX-FileCopyrightText: The tlsd authors
 // SPDX-License-Identifier: Apache-2.0
 
-package keystore
+package filewatch
 
 import (
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/tlsd/tlsd/framework/keymanager"
 )
 
 // maxLinks is how many symbolic links one path may have, as in Linux.
 const maxLinks = 40
 
-// Watched returns the directories in which something can happen that makes the
-// files of sources others, as the file system is now: those that the files lie
-// in, those that the symbolic links on the way lie in, and, for what isn't there,
-// the nearest directory that is. Of a Kubernetes volume that is the mounted
-// directory and the one that ..data names. Each is absolute and free of links.
-//
-// It is what Watch watches, and what a process that confines itself must leave
-// readable. The set changes as files do: the directory that ..data names has
-// another name after each update, so rules belong on one above that stays.
-func Watched(sources ...keymanager.Source) []string {
-	dirs, _ := trails(followed(sources))
+// Dirs returns the directories in which something can happen that makes the files
+// at paths others, as the file system is now: those that the files lie in, those
+// that the symbolic links on the way lie in, and, for what isn't there, the nearest
+// directory that is. Each is absolute and free of links.
+func Dirs(paths []string) []string {
+	dirs, _ := trails(paths)
 	return dirs
 }
 
-// trails returns the directories of Watched, and the names in them that matter.
+// trails returns the directories of Dirs, and the names in them that matter.
 // That of a directory itself matters too.
 func trails(paths []string) (dirs []string, names map[string]bool) {
 	names = make(map[string]bool)
