@@ -16,12 +16,13 @@ import (
 	"github.com/tlsd/tlsd/framework/plugin"
 )
 
-// run is how the chosen key manager is started: a tier of this program or an
-// external plugin.
+// run is how the chosen key manager is started: a tier of this program, an
+// external plugin, or an endpoint that somebody else runs.
 type run struct {
 	name   string
 	tier   *keymanager.Tier // built in
 	plugin *Plugin          // external
+	socket string           // of an endpoint
 }
 
 // defaultTiers are what is run where no tier is named, the first that there is.
@@ -35,6 +36,9 @@ func (c *Config) pick() (run, error) {
 		if name, err = c.defaultName(); err != nil {
 			return run{}, err
 		}
+	}
+	if path, ok := strings.CutPrefix(name, "unix:"); ok {
+		return run{name: name, socket: path}, c.checkEndpoint(path)
 	}
 	for i := range c.Plugins {
 		if c.Plugins[i].Name == name {
@@ -50,6 +54,17 @@ func (c *Config) pick() (run, error) {
 		return run{name: name}, nil
 	}
 	return run{}, fmt.Errorf("key manager %q is not known: there is %s", name, listed(c.names()))
+}
+
+// checkEndpoint refuses what an endpoint has for itself.
+func (c *Config) checkEndpoint(path string) error {
+	switch {
+	case path == "":
+		return fmt.Errorf("framework.Config: KeyManager %q: write unix:PATH", c.KeyManager)
+	case len(c.Keystores) > 0 || c.InProcess || c.Executable != "":
+		return fmt.Errorf("framework.Config: KeyManager %q is run by somebody else, with keystores of its own: leave out Keystores, InProcess and Executable", c.KeyManager)
+	}
+	return nil
 }
 
 func (c *Config) defaultName() (string, error) {
@@ -89,8 +104,21 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// tierName is how m is called in the log: an endpoint's tier is known by itself.
+func (r run) tierName(m plugin.Manager) string {
+	if r.socket != "" {
+		return m.Describe().Name
+	}
+	return r.name
+}
+
 // start runs the key manager and returns when it is ready.
 func (r run) start(ctx context.Context, c *Config, after uint64, log *zap.Logger) (plugin.Manager, error) {
+	if r.socket != "" {
+		return plugin.Dial(ctx, r.socket, plugin.DialOptions{
+			Aliases: c.Options.Aliases, LogLevels: c.LogLevels, PluginWait: c.PluginWait, Log: log,
+		})
+	}
 	spec := plugin.Spec{
 		Sources:   c.Keystores,
 		Options:   c.Options,

@@ -48,7 +48,7 @@ func TestBadInput(t *testing.T) {
 		{"syntax_json", input{ext: "json", file: "{\n\"a\": }"}, `configuration file "tlsd.json": line 2:`},
 		{"anchor_in_itself", input{file: "keystores: &a [*a]\n"}, `anchor 'a' value contains itself`},
 		{"password", input{file: "keystores: [{path: a, password: 0123456}]\n"}, `keystores[0].password: unknown key; a password does not stand in the configuration: name a file with password_file, or set TLSD_KEYSTORE_PASSWORD`},
-		{"later_key", input{file: "allow_user: tlsd\n"}, `line 1: allow_user: not supported yet in this version`},
+		{"key_of_an_endpoint", input{file: "allow_user: [tlsd]\nkeystores: [{path: a}]\n"}, `allow_user (tlsd.yaml:1): is of tlsd keymanager serve`},
 		{"no_file", input{args: []string{"--config", "nope.yaml"}}, `read configuration file "nope.yaml": no such file or directory`},
 		{"directory", input{args: []string{"--config", "."}}, `read configuration file ".": is a directory`},
 
@@ -57,12 +57,11 @@ func TestBadInput(t *testing.T) {
 		{"unknown_tier_in_environment", input{env: map[string]string{EnvKeyManager: "x"}}, `keymanager (environment TLSD_KEYMANAGER): there is no key manager "x"`},
 		{"left_out_tier", input{not: []string{"sunx509"}, args: []string{"--keymanager", "sunx509"}}, `"sunx509" is not in this build (built with no_sunx509); build without the tag, or name a plugin executable`},
 		{"no_tier_at_all", input{not: []string{"pkix", "pkixcached", "sunx509"}}, `no key manager in this build: name one with --plugin NAME=PATH and --keymanager NAME`},
-		{"endpoint", input{args: []string{"--keymanager", "unix:/x"}}, `endpoints are not supported yet in this version`},
 		{"cert_checking", input{args: []string{"--keymanager", "sunx509", "-Djdk.tls.SunX509KeyManager.certChecking=true"}}, `sunx509 checks no certificates; use --keymanager pkix`},
 
 		{"unknown_flag", input{args: []string{"--keystor", "a"}}, `unknown flag: --keystor; did you mean --keystore?`},
 		{"jvm_flag", input{args: []string{"-Xmx512m"}}, `-Xmx512m: a JVM's option; those go into TLSD_OPTS`},
-		{"later_flag", input{args: []string{"--allow-user", "tlsd"}}, `flag --allow-user: not supported yet in this version`},
+		{"flag_of_an_endpoint", input{args: []string{"--allow-user", "tlsd"}}, `flag --allow-user: is of tlsd keymanager serve`},
 		{"flag_twice", input{args: []string{"--listen", ":1", "--listen", ":2"}}, `it is given twice`},
 		{"empty_flag", input{args: []string{"--keystore", ""}}, `it is empty`},
 

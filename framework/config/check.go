@@ -38,9 +38,8 @@ func problems(file string, found []problem) error {
 }
 
 // checker holds a document against the settings: unknown and repeated keys,
-// values of the wrong kind, keys of a later version. viper sees none of the
-// first two (it lower-cases keys and forgets those without a value), and its
-// messages know no lines.
+// values of the wrong kind. viper sees none of the first two (it lower-cases
+// keys and forgets those without a value), and its messages know no lines.
 type checker struct{ found []problem }
 
 // report notes a problem. Keys stand in its text as the file has them, whatever
@@ -134,19 +133,14 @@ func (c *checker) duration(n *node, t reflect.Type, path string) {
 func (c *checker) fields(n *node, t reflect.Type, path string) {
 	c.repeated(n, path)
 	keys := keysOf(t)
-	isLater := func(key string) bool { return fieldsOf(t)[slices.Index(keys, key)].Type == reflect.TypeFor[later]() }
-	known := slices.DeleteFunc(slices.Clone(keys), isLater)
 	for _, f := range n.fields {
 		at := join(path, f.key)
 		i := slices.Index(keys, f.key)
-		switch {
-		case i < 0:
-			c.report(f.line, "%s: unknown key%s", at, unknownHint(f.key, known))
-		case isLater(f.key):
-			c.report(f.line, "%s: not supported yet in this version", at)
-		default:
-			c.value(f.value, fieldsOf(t)[i].Type, at)
+		if i < 0 {
+			c.report(f.line, "%s: unknown key%s", at, unknownHint(f.key, keys))
+			continue
 		}
+		c.value(f.value, fieldsOf(t)[i].Type, at)
 	}
 }
 

@@ -31,6 +31,9 @@ type draft struct {
 
 	certChecking given[string]
 	demo         bool
+
+	trust          given[string] // trust stores of an endpoint, and files with their passwords
+	trustPasswords given[string]
 }
 
 // given is a list of values and where they were given; empty: nowhere.
@@ -98,6 +101,11 @@ func (d *draft) finish() error {
 	if err := d.finishListeners(); err != nil {
 		return err
 	}
+	return d.finishRest()
+}
+
+// finishRest is finish without the listeners.
+func (d *draft) finishRest() error {
 	if err := d.finishKeystores(); err != nil {
 		return err
 	}

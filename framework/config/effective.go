@@ -41,6 +41,9 @@ func (d *draft) effective(in Input) (*Effective, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(d.AllowUser) > 0 {
+		return nil, d.wrong("allow_user", "is of tlsd keymanager serve; leave it out here")
+	}
 	listeners, err := d.listeners()
 	if err != nil {
 		return nil, err

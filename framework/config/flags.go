@@ -12,7 +12,10 @@ import (
 )
 
 // Flags are the flags that describe a configuration.
-type Flags struct{ values map[string]*flagValue }
+type Flags struct {
+	defs   []flagDef
+	values map[string]*flagValue
+}
 
 // flagDef is one flag: what it is called and how it is laid over a draft.
 type flagDef struct {
@@ -71,13 +74,12 @@ func flagDefs() []flagDef {
 	}
 }
 
-// laterFlags are named by the design and refused by this version.
-func laterFlags() []string { return []string{"allow-user"} }
-
 // Register defines the flags in fs.
-func (f *Flags) Register(fs *pflag.FlagSet) {
-	f.values = map[string]*flagValue{}
-	for _, def := range flagDefs() {
+func (f *Flags) Register(fs *pflag.FlagSet) { f.register(fs, flagDefs()) }
+
+func (f *Flags) register(fs *pflag.FlagSet, defs []flagDef) {
+	f.defs, f.values = defs, map[string]*flagValue{}
+	for _, def := range defs {
 		v := &flagValue{many: def.many, plain: def.plain}
 		f.values[def.name] = v
 		flag := fs.VarPF(v, def.name, def.short, def.usage)
@@ -87,8 +89,8 @@ func (f *Flags) Register(fs *pflag.FlagSet) {
 	}
 }
 
-// FlagError explains an error of fs.Parse: a flag of a later version, or one
-// that was mistyped.
+// FlagError explains an error of fs.Parse: a flag that was mistyped, or is of
+// another command.
 func FlagError(fs *pflag.FlagSet, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -99,10 +101,8 @@ func FlagError(fs *pflag.FlagSet, err error) error {
 	}
 	var known []string
 	fs.VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	for _, later := range laterFlags() {
-		if unknown.GetSpecifiedName() == later {
-			return fmt.Errorf("flag --%s: not supported yet in this version", later)
-		}
+	if name := unknown.GetSpecifiedName(); name == flagAllowUser {
+		return fmt.Errorf("flag --%s: is of tlsd keymanager serve", name)
 	}
 	if near := nearest(unknown.GetSpecifiedName(), known); near != "" {
 		return fmt.Errorf("%w; did you mean --%s?", err, near)
@@ -112,7 +112,10 @@ func FlagError(fs *pflag.FlagSet, err error) error {
 
 // apply lays the flags that were given over a draft.
 func (f *Flags) apply(d *draft) error {
-	for _, def := range flagDefs() {
+	if f == nil {
+		return nil
+	}
+	for _, def := range f.defs {
 		if values := f.all(def.name); len(values) > 0 && def.set != nil {
 			if err := def.set(d, values, "flag --"+def.name); err != nil {
 				return err

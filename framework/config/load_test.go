@@ -27,6 +27,16 @@ type input struct {
 // load writes the file, parses the flags and loads, in a directory of its own.
 func (in input) load(t *testing.T) (*Effective, error) {
 	t.Helper()
+	given, err := in.given(t, (*Flags).Register)
+	if err != nil {
+		return nil, err
+	}
+	return Load(given)
+}
+
+// given is what a command gets.
+func (in input) given(t *testing.T, register func(*Flags, *pflag.FlagSet)) (Input, error) {
+	t.Helper()
 	t.Chdir(t.TempDir())
 	args := in.args
 	if in.file != "" {
@@ -41,11 +51,11 @@ func (in input) load(t *testing.T) (*Effective, error) {
 	}
 	var flags Flags
 	fs := pflag.NewFlagSet("tlsd", pflag.ContinueOnError)
-	flags.Register(fs)
+	register(&flags, fs)
 	if err := fs.Parse(args); err != nil {
-		return nil, FlagError(fs, err)
+		return Input{}, FlagError(fs, err)
 	}
-	return Load(Input{Flags: &flags, Environ: in.environ(), Tiers: tiersWithout(in.not...)})
+	return Input{Flags: &flags, Environ: in.environ(), Tiers: tiersWithout(in.not...)}, nil
 }
 
 func (in input) environ() []string {

@@ -86,6 +86,11 @@ func reference(t *testing.T) map[string]*fact {
 			}
 		}
 	}
+	for _, v := range (input{args: endpointArgs}).mustLoadEndpoint(t).Values {
+		if v.Origin == "flag --allow-user" {
+			facts[v.Key].flags = append(facts[v.Key].flags, "--allow-user")
+		}
+	}
 	for _, f := range facts {
 		slices.Sort(f.flags)
 		slices.Sort(f.defs)
@@ -97,7 +102,6 @@ func collect(facts map[string]*fact, t reflect.Type, path string) {
 	for _, f := range fieldsOf(t) {
 		key := join(path, f.Tag.Get("mapstructure"))
 		switch {
-		case f.Type == reflect.TypeFor[later]():
 		case f.Type.Kind() == reflect.Struct:
 			collect(facts, f.Type, key)
 		case f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct:
@@ -213,7 +217,7 @@ func TestDocsTableIsComplete(t *testing.T) {
 			t.Errorf("-D %s is not in %s", p.name, referenceDocs)
 		}
 	}
-	for _, f := range flagDefs() {
+	for _, f := range slices.Concat(flagDefs(), endpointFlagDefs()) {
 		if !strings.Contains(string(raw), "`--"+f.name) {
 			t.Errorf("--%s is not in %s", f.name, referenceDocs)
 		}

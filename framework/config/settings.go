@@ -11,8 +11,7 @@ import (
 
 // settings is the configuration file, key by key. It is decoded from the file,
 // laid over with what flags, properties and the environment say, and filled up
-// with the default tags. A show tag names what no file gives. What has the type later is named by the design and
-// refused by this version.
+// with the default tags. A show tag names what no file gives.
 //
 // Lists, never maps keyed by a user's name: viper lower-cases the keys of maps.
 type settings struct {
@@ -30,7 +29,7 @@ type settings struct {
 	Limits         limits         `mapstructure:"limits"`
 	KeystoreLimits keystoreLimits `mapstructure:"keystore_limits"`
 	Isolation      string         `mapstructure:"isolation" default:"report"`
-	AllowUser      later          `mapstructure:"allow_user"`
+	AllowUser      []string       `mapstructure:"allow_user"` // of an endpoint
 	JDKCompat      bool           `mapstructure:"jdk_compat"`
 	Log            logSettings    `mapstructure:"log"`
 	Metrics        metrics        `mapstructure:"metrics"`
@@ -39,10 +38,6 @@ type settings struct {
 
 // span is a duration that may be zero, which turns off what it bounds.
 type span time.Duration
-
-// later marks a key that this version does not obey: giving it is an error, so
-// that nobody believes it to be in force.
-type later struct{}
 
 type keystore struct {
 	Path            paths         `mapstructure:"path"`

@@ -54,8 +54,8 @@ func (d *draft) tier(tiers []keymanager.Tier) (name string, external bool, err e
 		}
 		d.KeyManager = name
 	}
-	if strings.HasPrefix(name, "unix:") {
-		return "", false, d.wrong("keymanager", "%q: endpoints are not supported yet in this version", name)
+	if path, ok := strings.CutPrefix(name, "unix:"); ok {
+		return "unix:" + absolute(path), true, d.checkFront(path)
 	}
 	external = slices.ContainsFunc(d.Plugins, func(p plugin) bool { return p.Name == name })
 	if !external && !hasTier(tiers, name) {

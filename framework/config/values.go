@@ -28,7 +28,6 @@ func (w *walker) fields(v reflect.Value, path string) {
 		f, tag := v.Field(i), v.Type().Field(i).Tag
 		key := join(path, tag.Get("mapstructure"))
 		switch {
-		case f.Type() == reflect.TypeFor[later]():
 		case tag.Get("show") != "":
 			if !f.IsZero() {
 				w.add(join(path, tag.Get("show")), show(f))
