@@ -76,7 +76,7 @@ func open(ctx context.Context, cfg Config, after uint64) (*Keys, error) {
 	if err != nil {
 		return nil, err // names the key manager
 	}
-	k := newKeys(manager, run.name, &cfg)
+	k := newKeys(manager, run.tierName(manager), &cfg)
 	k.constraints = constraints
 	k.announce(ctx, cfg.Keystores, log)
 	if err := k.isolate(ctx, &cfg, log); err != nil {
@@ -102,7 +102,11 @@ func newKeys(m plugin.Manager, tier string, cfg *Config) *Keys {
 	k.watched.Go(func() {
 		// A key manager whose views never change by themselves has nothing
 		// to watch; then generations are learnt from its answers.
-		_ = m.Watch(ctx, func(c keymanager.Change) { k.known.learn(&c) })
+		read := readings{told: cfg.Observer.Reloaded}
+		_ = m.Watch(ctx, func(c keymanager.Change) {
+			k.known.learn(&c)
+			read.take(c)
+		})
 	})
 	return k
 }

@@ -88,20 +88,27 @@ func New(version string) *Metrics {
 	return m
 }
 
+// keystores is what Observer.Reloaded calls them.
+const keystores = "keystores"
+
 // begin makes the counters that alerts ask for, so that the first failure is a
 // step from zero and no beginning.
 func (m *Metrics) begin() {
 	for _, result := range []string{resultOK, resultError} {
-		m.reloads.WithLabelValues("keystores", result)
+		m.reloads.WithLabelValues(keystores, result)
 	}
 	for _, source := range []string{"cache", "key_process"} {
 		m.selections.WithLabelValues(source, resultOK)
 	}
 }
 
-// Follow has the state of s told from now on. Before that there is none, and
-// nothing is ready.
-func (m *Metrics) Follow(s Server) { m.server.Store(&s) }
+// Follow has the state of s told from now on: its keystores have been read. Before
+// that there is none, and nothing is ready.
+func (m *Metrics) Follow(s Server) {
+	m.server.Store(&s)
+	m.reloadOK.WithLabelValues(keystores).Set(1)
+	m.reloadLast.WithLabelValues(keystores).SetToCurrentTime()
+}
 
 // maxScrapes is how many scrapes are answered at once.
 const maxScrapes = 4
