@@ -21,7 +21,10 @@ import (
 // binDir holds what TestMain built: tlsd and the tiers' executables.
 var binDir string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	beContainer()
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "tlsd-e2e-")
