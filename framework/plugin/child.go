@@ -51,12 +51,17 @@ func serveChild(tier keymanager.Tier, name string, log *logging.Logger) int {
 		log.Zap().Error("no life line", zap.Error(err))
 		return exitUsage
 	}
+	lanes, err := inheritLanes()
+	if err != nil {
+		log.Zap().Error("no lanes", zap.Error(err))
+		return exitUsage
+	}
 	ignoreSignals()
 	for _, err := range harden() {
 		log.Zap().Warn("hardening failed", zap.Error(err))
 	}
 	confined := newConfinement(false)
-	s := &server{tier: tier, name: name, log: log, confined: confined, beforeOpen: func(spec Spec) {
+	s := &server{tier: tier, name: name, log: log, lanes: lanes, confined: confined, beforeOpen: func(spec Spec) {
 		stdio.settle()
 		forgetEnvironment()
 		confined.restrict(tier, spec, os.TempDir())
@@ -96,7 +101,7 @@ func ignoreSignals() {
 func forgetEnvironment() {
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
-		if name == childMarker || name == cookieName || name == inheritMarker || strings.HasPrefix(name, "PLUGIN_") {
+		if name == childMarker || name == cookieName || name == lanesName || name == inheritMarker || strings.HasPrefix(name, "PLUGIN_") {
 			os.Unsetenv(name)
 		}
 	}

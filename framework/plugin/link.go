@@ -27,6 +27,7 @@ type link struct {
 	end     context.CancelCauseFunc
 	selects *gate
 	signs   *gate
+	lanes   *lanes // nil: there are none
 	leaves  *leafCache
 	watches atomic.Int32 // streams of Watch that have told of a generation
 }

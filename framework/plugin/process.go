@@ -161,7 +161,7 @@ func (l *launch) connect(ctx context.Context, p *process) error {
 		return err
 	}
 	p.link = newLink(conn, p.child.number())
-	p.link.socket = p.child.socket()
+	p.link.socket, p.link.lanes = p.child.socket(), p.child.lanes
 	context.AfterFunc(p.link.ctx, p.child.kill)
 	go p.attend(l.patience)
 	go func() {

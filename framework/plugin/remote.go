@@ -9,6 +9,8 @@ import (
 	"errors"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/tlsd/tlsd/framework/keymanager"
 	pb "github.com/tlsd/tlsd/framework/plugin/proto"
 )
@@ -66,7 +68,9 @@ func (k *remoteKey) Sign(ctx context.Context, req *keymanager.SignRequest) ([]by
 	if k.hello == nil || !errors.Is(err, keymanager.ErrUnknownKey) {
 		return sig, err
 	}
-	again, selectErr := k.caller.choose(ctx, k.hello)
+	hello := proto.CloneOf(k.hello) // the answer may have been given to several
+	hello.ConnId, hello.Peer, hello.TimeoutMillis = m.GetConnId(), m.GetPeer(), timeLeft(ctx)
+	again, selectErr := k.caller.choose(ctx, hello)
 	if selectErr != nil || again.Key.(*remoteKey).id != k.id {
 		return nil, err
 	}
@@ -75,14 +79,28 @@ func (k *remoteKey) Sign(ctx context.Context, req *keymanager.SignRequest) ([]by
 
 func (c *caller) sign(ctx context.Context, m *pb.SignRequest) ([]byte, error) {
 	return call(ctx, c, func(waiting context.Context, l *link) ([]byte, error) {
-		resp, err := gated(ctx, waiting, l, l.signs, func(ctx context.Context) (*pb.SignResponse, error) {
-			return l.api.Sign(ctx, m)
-		})
+		resp, err := l.sign(ctx, waiting, m)
 		if err != nil {
 			return nil, err
 		}
 		c.newest.raise(resp.GetNewestGeneration(), "signature")
 		return resp.GetSignature(), nil
+	})
+}
+
+// sign goes over a lane where one is free and the message is not too long, else by
+// gRPC.
+func (l *link) sign(ctx, waiting context.Context, m *pb.SignRequest) (*pb.SignResponse, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if l.lanes != nil && l.about.GetLanes() && proto.Size(m) <= maxOnLane {
+		if resp, used, err := l.signOnLane(ctx, waiting, m); used {
+			return resp, meaning(ctx, err)
+		}
+	}
+	return gated(ctx, waiting, l, l.signs, func(ctx context.Context) (*pb.SignResponse, error) {
+		return l.api.Sign(ctx, m)
 	})
 }
 

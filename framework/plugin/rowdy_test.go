@@ -89,6 +89,12 @@ func misbehave(how, file string) error {
 			return err
 		}
 		fmt.Fprintln(os.Stderr, "grandchild", cmd.Process.Pid)
+	case "descriptors":
+		out, err := exec.Command("/bin/sh", "-c", "ls -l /proc/$$/fd; echo descriptors: all").Output()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, string(out))
 	case "environment":
 		fmt.Fprintln(os.Stderr, strings.Join(os.Environ(), " "))
 	case "crash":

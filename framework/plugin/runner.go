@@ -36,6 +36,7 @@ type child struct {
 	inherits bool // the life line is its connection too
 
 	life   *os.File      // our end of the life line
+	lanes  *lanes        // our ends
 	first  string        // first line of standard output, with which go-plugin's protocol begins
 	exited chan struct{} // closed when the process has ended; state is set then
 	done   chan struct{} // closed when nothing of it is left
@@ -61,6 +62,12 @@ func (c *child) Start(context.Context) error {
 	if err != nil {
 		return err
 	}
+	lanes, err := c.openLanes()
+	if err != nil {
+		closePipes(pipes)
+		return err
+	}
+	defer closeAll(lanes)
 	life, stdout, stderr := pipes[0], pipes[1], pipes[2]
 	c.life = life.w
 	c.cmd.ExtraFiles[lifeLineFD-3], c.cmd.Stdout, c.cmd.Stderr = life.r, stdout.w, stderr.w
@@ -68,6 +75,7 @@ func (c *child) Start(context.Context) error {
 	go c.run(started)
 	if err := <-started; err != nil {
 		closePipes(pipes)
+		c.lanes.close()
 		return c.exe.explain(err)
 	}
 	for _, theirs := range []*os.File{life.r, stdout.w, stderr.w} {
@@ -162,6 +170,7 @@ func (c *child) drain(stdout, stderr *os.File, lines chan<- string) {
 	_ = stderr.Close()
 	<-read
 	_ = c.life.Close()
+	c.lanes.close()
 	c.output.end()
 	close(c.done)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync/atomic"
 
@@ -25,6 +26,8 @@ type server struct {
 	tier keymanager.Tier
 	name string // the tier's in the log: what the front calls it
 	log  *logging.Logger
+
+	lanes []net.Conn // inherited
 
 	// beforeOpen is called before code of the tier runs, with what it will be
 	// given; nil: nothing is.
@@ -66,6 +69,7 @@ func (s *server) describe(v *service) *pb.DescribeResponse {
 		ContractVersion: ContractVersion,
 		Watches:         true,
 		Trusts:          true,
+		Lanes:           len(s.lanes) > 0,
 	}
 	if v != nil {
 		_, d.Lists = v.km.(keymanager.Lister)
@@ -93,6 +97,9 @@ func (s *server) Configure(ctx context.Context, req *pb.ConfigureRequest) (*pb.C
 		return nil, toStatus(err)
 	}
 	s.opened.Store(v)
+	for _, conn := range s.lanes {
+		go s.serveLane(conn)
+	}
 	return &pb.ConfigureResponse{Generation: v.feed.newest(), Description: s.describe(v)}, nil
 }
 

@@ -190,6 +190,7 @@ type DescribeResponse struct {
 	Reloads         bool                   `protobuf:"varint,6,opt,name=reloads,proto3" json:"reloads,omitempty"`
 	Trusts          bool                   `protobuf:"varint,7,opt,name=trusts,proto3" json:"trusts,omitempty"`
 	Explains        bool                   `protobuf:"varint,8,opt,name=explains,proto3" json:"explains,omitempty"`
+	Lanes           bool                   `protobuf:"varint,9,opt,name=lanes,proto3" json:"lanes,omitempty"` // signs on the sockets that it inherited, too
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -276,6 +277,13 @@ func (x *DescribeResponse) GetTrusts() bool {
 func (x *DescribeResponse) GetExplains() bool {
 	if x != nil {
 		return x.Explains
+	}
+	return false
+}
+
+func (x *DescribeResponse) GetLanes() bool {
+	if x != nil {
+		return x.Lanes
 	}
 	return false
 }
@@ -1261,8 +1269,11 @@ type SignResponse struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Signature        []byte                 `protobuf:"bytes,1,opt,name=signature,proto3" json:"signature,omitempty"`
 	NewestGeneration uint64                 `protobuf:"varint,2,opt,name=newest_generation,json=newestGeneration,proto3" json:"newest_generation,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// On lanes, which have no gRPC status: its code, and its message.
+	Code          uint32 `protobuf:"varint,3,opt,name=code,proto3" json:"code,omitempty"`
+	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SignResponse) Reset() {
@@ -1307,6 +1318,20 @@ func (x *SignResponse) GetNewestGeneration() uint64 {
 		return x.NewestGeneration
 	}
 	return 0
+}
+
+func (x *SignResponse) GetCode() uint32 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *SignResponse) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
 }
 
 type WatchRequest struct {
@@ -2102,7 +2127,7 @@ const file_keymanager_proto_rawDesc = "" +
 	"\n" +
 	"\x10keymanager.proto\x12\x12tlsd.keymanager.v1\">\n" +
 	"\x0fDescribeRequest\x12+\n" +
-	"\x11contract_versions\x18\x01 \x03(\rR\x10contractVersions\"\xe9\x01\n" +
+	"\x11contract_versions\x18\x01 \x03(\rR\x10contractVersions\"\xff\x01\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12)\n" +
@@ -2111,7 +2136,8 @@ const file_keymanager_proto_rawDesc = "" +
 	"\awatches\x18\x05 \x01(\bR\awatches\x12\x18\n" +
 	"\areloads\x18\x06 \x01(\bR\areloads\x12\x16\n" +
 	"\x06trusts\x18\a \x01(\bR\x06trusts\x12\x1a\n" +
-	"\bexplains\x18\b \x01(\bR\bexplains\"F\n" +
+	"\bexplains\x18\b \x01(\bR\bexplains\x12\x14\n" +
+	"\x05lanes\x18\t \x01(\bR\x05lanes\"F\n" +
 	"\vPasswordRef\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x19\n" +
 	"\x05value\x18\x02 \x01(\fH\x00R\x05value\x88\x01\x01B\b\n" +
@@ -2230,10 +2256,12 @@ const file_keymanager_proto_rawDesc = "" +
 	"\fSERVER_TLS13\x10\x01\x12\x10\n" +
 	"\fSERVER_TLS12\x10\x02\x12\x10\n" +
 	"\fCLIENT_TLS13\x10\x03\x12\x10\n" +
-	"\fCLIENT_TLS12\x10\x04\"Y\n" +
+	"\fCLIENT_TLS12\x10\x04\"\x83\x01\n" +
 	"\fSignResponse\x12\x1c\n" +
 	"\tsignature\x18\x01 \x01(\fR\tsignature\x12+\n" +
-	"\x11newest_generation\x18\x02 \x01(\x04R\x10newestGeneration\"\x0e\n" +
+	"\x11newest_generation\x18\x02 \x01(\x04R\x10newestGeneration\x12\x12\n" +
+	"\x04code\x18\x03 \x01(\rR\x04code\x12\x14\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\"\x0e\n" +
 	"\fWatchRequest\"\xb8\x01\n" +
 	"\x06Change\x12\x1e\n" +
 	"\n" +
