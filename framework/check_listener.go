@@ -116,6 +116,11 @@ func knownGroups() []tls.CurveID {
 }
 
 func (l *Listener) checkClientAuth() error {
+	switch l.CRLExpired {
+	case "", CRLExpiredRefuse, CRLExpiredWarn:
+	default:
+		return fmt.Errorf("crl_expired %q is neither refuse nor warn", l.CRLExpired)
+	}
 	switch l.ClientAuth {
 	case "", ClientAuthNone:
 		return nil

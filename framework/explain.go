@@ -52,7 +52,7 @@ func (k *Keys) Explain(ctx context.Context, l Listener, hello []byte) (*Explanat
 	if err := cfg.checkListeners(); err != nil {
 		return nil, err
 	}
-	routes, err := newRoutes(ctx, asking, zap.NewNop(), cfg.Listeners)
+	routes, err := newRoutes(ctx, newContent(asking), zap.NewNop(), cfg.Listeners)
 	if err != nil {
 		return nil, err
 	}

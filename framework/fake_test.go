@@ -39,7 +39,7 @@ type fake struct {
 	done          chan struct{}
 	err           error
 	trusted       [][]byte
-	trustErr      error
+	trustErr      atomic.Pointer[error] // read while a Server runs
 	reloadErr     error
 	reloads       atomic.Int64
 	lookAtContext func(context.Context)
@@ -122,7 +122,10 @@ func (f *fake) Status() plugin.Status { return plugin.Status{Up: true, Watched: 
 func (f *fake) Generation() uint64 { return f.generation.Load() }
 
 func (f *fake) Trust(context.Context, string, string, keymanager.PasswordRef) ([][]byte, []string, error) {
-	return f.trusted, nil, f.trustErr
+	if err := f.trustErr.Load(); err != nil {
+		return nil, nil, *err
+	}
+	return f.trusted, nil, nil
 }
 
 func (f *fake) SetLogLevels(context.Context, map[string]string) error { return nil }

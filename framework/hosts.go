@@ -24,7 +24,8 @@ func (l *Listener) sites() []Listener {
 }
 
 // under returns l with what h states of its own. A backend and how it is
-// reached belong together, and so do a trust store and its password. ALPN is
+// reached belong together, and so do a trust store, its password and the revocation
+// lists of its CAs. ALPN is
 // about what the backend speaks, so that it isn't inherited from HTTP to bytes
 // or the other way.
 func (h *Host) under(l Listener) Listener {
@@ -35,8 +36,9 @@ func (h *Host) under(l Listener) Listener {
 		l.Backend, l.BackendTLS = cmp.Or(h.Backend, l.Backend), h.BackendTLS
 	}
 	if h.ClientCA != (TrustStore{}) {
-		l.ClientCA = h.ClientCA
+		l.ClientCA, l.ClientCRL = h.ClientCA, ""
 	}
+	l.ClientCRL = cmp.Or(h.ClientCRL, l.ClientCRL)
 	l.ClientAuth = cmp.Or(h.ClientAuth, l.ClientAuth)
 	l.Alias = cmp.Or(h.Alias, l.Alias)
 	return l
@@ -59,6 +61,9 @@ func (l *Listener) checkHosts() error {
 		err := site.checkClientAuth()
 		if err == nil && h.ClientCA.Path != "" && !site.ClientAuth.asks() {
 			err = fmt.Errorf("client_ca %q is given and nobody is asked for a certificate: set client_auth to optional or require", h.ClientCA.Path)
+		}
+		if err == nil && h.ClientCRL != "" && !site.ClientAuth.asks() {
+			err = fmt.Errorf("client_crl %q is given and nobody is asked for a certificate: set client_auth to optional or require", h.ClientCRL)
 		}
 		if err != nil {
 			return h.named(err)

@@ -292,8 +292,9 @@ func TestReloadOfHostsIsAllOrNothing(t *testing.T) {
 	if got := visitA(); got != "full" {
 		t.Fatal(got)
 	}
-	b := cas.by["b.pem"]
-	cas.by["a.pem"], cas.by["b.pem"] = b, nil
+	b := cas.by.get("b.pem")
+	cas.by.set("a.pem", b)
+	cas.by.set("b.pem", nil)
 	err := s.Reload(t.Context())
 	if err == nil || !strings.Contains(err.Error(), `host "b.test": read trust store "b.pem"`) {
 		t.Errorf("error = %v", err)
@@ -301,7 +302,7 @@ func TestReloadOfHostsIsAllOrNothing(t *testing.T) {
 	if got := visitA(); got != "full" {
 		t.Errorf("%s after a reload that failed", got)
 	}
-	cas.by["b.pem"] = b
+	cas.by.set("b.pem", b)
 	if err := s.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -26,8 +26,8 @@ type listener struct {
 	ln      net.Listener
 	log     *zap.Logger
 	route   atomic.Pointer[route] // replaced as a whole by a reload
-	tickets *tls.Config           // holds the session ticket keys, which outlive reloads
-	handed  *handed               // takes connections to web
+	tickets ticketKeys
+	handed  *handed // takes connections to web
 	web     *http.Server
 
 	prefix   string        // of connection ids
@@ -156,7 +156,7 @@ func (l *listener) drop(c *conn, limit string) {
 
 // handshake does the handshake of c and hands it on.
 func (l *listener) handshake(c *conn) {
-	client := tls.Server(c, l.route.Load().terminate(c, l.tickets))
+	client := tls.Server(c, l.route.Load().terminate(c, l.tickets.current()))
 	// The deadline of c bounds this. A context that ends would close c at once,
 	// and no alert could say why.
 	err := client.Handshake()

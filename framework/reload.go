@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -14,24 +16,127 @@ import (
 	"github.com/tlsd/tlsd/logging"
 )
 
-// Reload has the keystores and the trust stores read anew, all or nothing: on
-// error the old state stays in use. Connections and sessions go on, but where
-// client certificates are asked for and others are trusted now: sessions begun
-// before are not resumed, and HTTP connections end with their next request. Where
-// the key manager is one that can't reload, the trust stores alone are read.
+// What Observer.Reloaded is told of.
+const (
+	reloadedKeystores = "keystores"
+	reloadedTrust     = "trust"
+	reloadedCRL       = "crl"
+	reloadedConfig    = "config"
+)
+
+// Reload has the keystores, trust stores and revocation lists read anew, all or
+// nothing: on error the old state stays in use. Connections and sessions go on,
+// but where client certificates are asked for. If others are trusted now, sessions
+// begun before are not resumed, and HTTP connections end with their next request;
+// if others are revoked, sessions begin with a full handshake, and requests of
+// those that are get 403. Where the key manager is one that can't reload, all the
+// rest is read.
+//
+// Trust stores and revocation lists that change are taken in while Run serves,
+// without a Reload.
 func (s *Server) Reload(ctx context.Context) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
+	if err := s.renew(ctx, s.now.Load().cfg); err != nil {
+		return fmt.Errorf("reload: %w", err)
+	}
+	return nil
+}
+
+// Apply makes the Server one of cfg, all or nothing, and does what Reload does
+// besides: on error all stays as it is.
+//
+// Listeners are told apart by their Listen: those that are new are bound before
+// anything else is changed; those that are gone accept nothing more, and their
+// connections have cfg.Drain to end; the others keep socket, connections and
+// session tickets. Open connections go on by the limits that they began with. A
+// key manager of another configuration is started beside the one in use and takes
+// its place when it is ready; the old one ends when the handshakes that it began
+// have had their time.
+//
+// Log, Observer, Bind and Tiers stay those that NewServer was given.
+func (s *Server) Apply(ctx context.Context, cfg Config) error {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	err := s.apply(ctx, cfg)
+	s.told(reloadedConfig, err)
+	return err
+}
+
+func (s *Server) apply(ctx context.Context, cfg Config) error {
+	now := &s.now.Load().cfg
+	cfg.Log, cfg.Observer, cfg.Bind, cfg.Tiers = now.Log, now.Observer, now.Bind, now.Tiers
+	cfg = cfg.withListeners()
+	if err := cfg.checkListeners(); err != nil {
+		return err
+	}
+	if err := cfg.checkKeys(); err != nil {
+		return err
+	}
+	return s.renew(ctx, cfg)
+}
+
+// renew makes a state of cfg and takes it, or leaves all as it is.
+func (s *Server) renew(ctx context.Context, cfg Config) error {
 	now := s.now.Load()
-	p, err := s.prepare(ctx, newState(now.cfg, now.keys))
+	keys, err := now.keysFor(ctx, cfg)
 	if err != nil {
-		return fmt.Errorf("reload: %w", err)
+		return err
 	}
-	if err := s.reloadKeys(ctx, now.keys); err != nil {
+	err = s.renewWith(ctx, newState(cfg, keys))
+	if keys == now.keys {
+		return err
+	}
+	if err != nil {
+		err = errors.Join(err, keys.Close())
+	}
+	s.told(reloadedKeystores, err)
+	return err
+}
+
+func (s *Server) renewWith(ctx context.Context, next *state) error {
+	now := s.now.Load()
+	p, err := s.prepare(ctx, next)
+	s.toldContent(next.content, err)
+	if err != nil {
+		return err
+	}
+	if next.keys == now.keys {
+		err = s.reloadKeys(ctx, now.keys)
+		s.told(reloadedKeystores, err)
+	}
+	if err != nil {
 		p.discard()
-		return fmt.Errorf("reload: %w", err)
+		return err
 	}
-	return s.take(p)
+	if err := s.take(p); err != nil {
+		return err
+	}
+	if next.keys == now.keys {
+		s.setLogLevels(ctx, next.keys, changedLevels(now.cfg.LogLevels, next.cfg.LogLevels))
+	}
+	return nil
+}
+
+// keysFor returns the key manager of cfg: the one in use, or another.
+func (now *state) keysFor(ctx context.Context, cfg Config) (*Keys, error) {
+	if now.cfg.sameKeys(cfg) {
+		return now.keys, nil
+	}
+	return open(ctx, cfg, now.keys.Generation())
+}
+
+// sameKeys says whether a key manager of c is one of o.
+func (c Config) sameKeys(o Config) bool {
+	return reflect.DeepEqual(c.ofKeys(), o.ofKeys()) && slices.Equal(c.trustFiles(), o.trustFiles())
+}
+
+// ofKeys returns c without what is nothing to a key manager. What isn't known to
+// be that is something to it.
+func (c Config) ofKeys() Config {
+	c.Tiers, c.Listeners, c.Limits, c.DrainDelay, c.Drain = nil, nil, Limits{}, 0, 0
+	c.Observer, c.Bind, c.Log, c.LogLevels = Observer{}, nil, nil, nil
+	return c
 }
 
 func (s *Server) reloadKeys(ctx context.Context, keys *Keys) error {
@@ -41,4 +146,57 @@ func (s *Server) reloadKeys(ctx context.Context, keys *Keys) error {
 		return nil
 	}
 	return err
+}
+
+// changedLevels returns what makes the levels of old those of next. An empty level
+// takes a logger's own away.
+func changedLevels(old, next map[string]string) map[string]string {
+	changed := map[string]string{}
+	for name := range old {
+		if _, stays := next[name]; !stays {
+			changed[name] = ""
+		}
+	}
+	for name, level := range next {
+		if before, was := old[name]; !was || before != level {
+			changed[name] = level
+		}
+	}
+	return changed
+}
+
+// setLogLevels passes levels on to the key process. That it doesn't take them is
+// no reason to go back.
+func (s *Server) setLogLevels(ctx context.Context, keys *Keys, levels map[string]string) {
+	if len(levels) == 0 {
+		return
+	}
+	if err := keys.manager.SetLogLevels(ctx, levels); err != nil {
+		s.log.Warn("the key process did not take the log levels", zap.Error(err))
+	}
+}
+
+// told tells the Observer of a reading.
+func (s *Server) told(what string, err error) {
+	if s.observer.Reloaded != nil {
+		s.observer.Reloaded(what, err)
+	}
+}
+
+// toldContent tells of trust stores and revocation lists, as far as there are any
+// and they were read.
+func (s *Server) toldContent(c *content, err error) {
+	if bad := (*contentError)(nil); errors.As(err, &bad) {
+		s.told(bad.what, err)
+		return
+	}
+	if err != nil {
+		return
+	}
+	if len(c.stores) > 0 {
+		s.told(reloadedTrust, nil)
+	}
+	if len(c.files) > 0 {
+		s.told(reloadedCRL, nil)
+	}
 }

@@ -20,9 +20,9 @@ type route struct {
 	names hostTable // places of sites
 }
 
-// newRoutes makes a route for each listener, or none.
-func newRoutes(ctx context.Context, keys *Keys, log *zap.Logger, listeners []Listener) ([]*route, error) {
-	b := newBuilder(keys, log)
+// newRoutes makes a route for each listener of content, or none.
+func newRoutes(ctx context.Context, content *content, log *zap.Logger, listeners []Listener) ([]*route, error) {
+	b := &builder{keys: content.keys, log: log, content: content}
 	routes := make([]*route, 0, len(listeners))
 	for i := range listeners {
 		r, err := b.route(ctx, &listeners[i])
@@ -42,7 +42,7 @@ func (k *Keys) Try(ctx context.Context, listeners []Listener) error {
 	if err := cfg.checkListeners(); err != nil {
 		return err
 	}
-	routes, err := newRoutes(ctx, k, zap.NewNop(), cfg.Listeners)
+	routes, err := newRoutes(ctx, newContent(k), zap.NewNop(), cfg.Listeners)
 	for _, r := range routes {
 		_ = r.close() // nothing was opened
 	}
@@ -94,6 +94,9 @@ func (r *route) misdirects(host string, here *site) bool {
 	return owner.cfg.ClientAuth.asks() && owner.rules != here.rules
 }
 
+// siteOf returns the site that connections with a server name belong to.
+func (r *route) siteOf(serverName string) *site { return r.sites[r.names.find(serverName)] }
+
 // terminate returns the configuration of the one connection c: that of the
 // listener's own site, or of the host that the client names.
 func (r *route) terminate(c *conn, tickets *tls.Config) *tls.Config {
@@ -104,7 +107,7 @@ func (r *route) terminate(c *conn, tickets *tls.Config) *tls.Config {
 		return cfg
 	}
 	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		c.site = r.sites[r.names.find(hello.ServerName)]
+		c.site = r.siteOf(hello.ServerName)
 		if c.site == r.site {
 			return nil, nil
 		}

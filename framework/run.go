@@ -79,6 +79,7 @@ func (s *Server) start() error {
 	for _, l := range s.now.Load().listeners {
 		l.start()
 	}
+	s.serving.Go(s.watch)
 	close(s.serves)
 	return nil
 }

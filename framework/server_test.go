@@ -513,14 +513,16 @@ func TestDrainCutsWhatDoesNotEnd(t *testing.T) {
 func TestReloadIsAllOrNothing(t *testing.T) {
 	s := serve(t, Config{Listeners: []Listener{{Backend: echo(t), ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "clients.p12"}}}})
 	before := s.now.Load().listeners[0].route.Load()
-	s.fake.trustErr = errors.New("damaged")
+	damaged := errors.New("damaged")
+	s.fake.trustErr.Store(&damaged)
 	if err := s.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "clients.p12") {
 		t.Errorf("error = %v", err)
 	}
 	if n := s.fake.reloads.Load(); n != 0 || s.now.Load().listeners[0].route.Load() != before {
 		t.Errorf("%d reloads of the keystores with a damaged trust store", n)
 	}
-	s.fake.trustErr, s.fake.reloadErr = nil, errors.New("wrong password")
+	s.fake.trustErr.Store(nil)
+	s.fake.reloadErr = errors.New("wrong password")
 	if err := s.Reload(t.Context()); err == nil || s.now.Load().listeners[0].route.Load() != before {
 		t.Errorf("error = %v, and the trust stores were taken", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"net/http/httptrace"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
@@ -23,11 +24,22 @@ import (
 // trusting is a fake whose trust stores hold one certificate each.
 type trusting struct {
 	*fake
-	by map[string]*testca.Cert // path: certificate
+	by *trustFiles
 }
 
+// trustFiles are trust stores by path, which may change while a Server runs.
+type trustFiles struct{ by sync.Map }
+
+func (f *trustFiles) get(path string) *testca.Cert {
+	c, _ := f.by.Load(path)
+	cert, _ := c.(*testca.Cert)
+	return cert
+}
+
+func (f *trustFiles) set(path string, c *testca.Cert) { f.by.Store(path, c) }
+
 func (m *trusting) Trust(_ context.Context, path, _ string, _ keymanager.PasswordRef) ([][]byte, []string, error) {
-	c := m.by[path]
+	c := m.by.get(path)
 	if c == nil {
 		return nil, nil, fs.ErrNotExist
 	}
@@ -35,7 +47,7 @@ func (m *trusting) Trust(_ context.Context, path, _ string, _ keymanager.Passwor
 }
 
 // serveTrusting runs a Server over a fake whose trust stores are those of by.
-func serveTrusting(t testing.TB, cfg Config, by map[string]*testca.Cert) *running {
+func serveTrusting(t testing.TB, cfg Config, by *trustFiles) *running {
 	t.Helper()
 	f, root := fakeOf(t, testca.P256)
 	m := &trusting{fake: f, by: by}
@@ -66,7 +78,7 @@ func visit(t testing.TB, addr string, cfg *tls.Config) (string, error) {
 
 // clientCAs are two CAs, their trust stores, and a client of the first.
 type clientCAs struct {
-	by     map[string]*testca.Cert
+	by     *trustFiles
 	client tls.Certificate
 }
 
@@ -74,8 +86,11 @@ func newClientCAs(t testing.TB) clientCAs {
 	t.Helper()
 	a, b := testca.NewRoot(t, testca.Spec{Name: "A"}), testca.NewRoot(t, testca.Spec{Name: "B"})
 	mine := a.Issue(t, testca.Spec{Name: "client", EKU: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	by := new(trustFiles)
+	by.set("a.pem", a)
+	by.set("b.pem", b)
 	return clientCAs{
-		by:     map[string]*testca.Cert{"a.pem": a, "b.pem": b},
+		by:     by,
 		client: tls.Certificate{Certificate: mine.Chain(), PrivateKey: mine.Key},
 	}
 }
@@ -98,7 +113,7 @@ func TestTicketKeepsToItsRules(t *testing.T) {
 	cas := newClientCAs(t)
 	s := serveTrusting(t, Config{Listeners: rulesOfClients(echo(t))}, cas.by)
 	for _, l := range s.now.Load().listeners {
-		l.tickets.SetSessionTicketKeys([][32]byte{{1}})
+		l.tickets.current().SetSessionTicketKeys([][32]byte{{1}})
 	}
 	for _, tt := range []struct {
 		name     string
@@ -154,7 +169,7 @@ func TestTicketKeepsToItsHost(t *testing.T) {
 	}}}}, cas.by)
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "c.crt"), filepath.Join(dir, "c.key")
-	testca.WritePEM(t, cert, key, cas.by["a.pem"].Issue(t, testca.Spec{Name: "client", NoEKU: true}))
+	testca.WritePEM(t, cert, key, cas.by.get("a.pem").Issue(t, testca.Spec{Name: "client", NoEKU: true}))
 	for _, v := range []string{"-tls1_2", "-tls1_3"} {
 		for _, tt := range []struct {
 			from, to string
@@ -202,7 +217,9 @@ func TestNewTrustEndsSessions(t *testing.T) {
 		client.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 		for i, want := range []string{"full", "resumed", "full", "resumed"} {
 			if i == 2 {
-				cas.by["a.pem"], cas.by["b.pem"] = cas.by["b.pem"], cas.by["a.pem"]
+				a, b := cas.by.get("a.pem"), cas.by.get("b.pem")
+				cas.by.set("a.pem", b)
+				cas.by.set("b.pem", a)
 			}
 			if err := s.Reload(t.Context()); err != nil {
 				t.Fatal(err)
@@ -221,7 +238,7 @@ func TestNewTrustEndsConnections(t *testing.T) {
 	s := serveTrusting(t, Config{Listeners: []Listener{{
 		Backend: answering(t, "backend"), ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "a.pem"},
 	}}}, cas.by)
-	a, b := cas.by["a.pem"], cas.by["b.pem"]
+	a, b := cas.by.get("a.pem"), cas.by.get("b.pem")
 	for _, h2 := range []bool{false, true} {
 		t.Run(fmt.Sprintf("h2-%v", h2), func(t *testing.T) {
 			client := s.httpClient(t, h2)
@@ -230,7 +247,7 @@ func TestNewTrustEndsConnections(t *testing.T) {
 				trusted *testca.Cert
 				want    string
 			}{{a, "new connection"}, {a, "same connection"}, {b, "same connection"}, {b, "refused"}} {
-				cas.by["a.pem"] = tt.trusted
+				cas.by.set("a.pem", tt.trusted)
 				if err := s.Reload(t.Context()); err != nil {
 					t.Fatal(err)
 				}

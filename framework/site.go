@@ -23,6 +23,8 @@ type site struct {
 	place int      // among the sites of the route; 0: the listener's own
 	tls   *tls.Config
 	rules clientRules
+
+	revocation *revocation // of client certificates; nil: no list is given
 	way
 }
 
@@ -37,15 +39,11 @@ type way struct {
 	close   func() error // of what the backend keeps open; not nil
 }
 
-// builder makes routes from one reading of the trust stores.
+// builder makes routes from one reading of trust stores and revocation lists.
 type builder struct {
-	keys  *Keys
-	log   *zap.Logger
-	trust trustReader
-}
-
-func newBuilder(keys *Keys, log *zap.Logger) *builder {
-	return &builder{keys: keys, log: log, trust: trustReader{keys: keys, seen: map[TrustStore]trusted{}}}
+	keys    *Keys
+	log     *zap.Logger
+	content *content
 }
 
 // site makes the site of l. Sites of the same backend share a way: others are
@@ -56,7 +54,10 @@ func (b *builder) site(ctx context.Context, l Listener, others []*site) (*site, 
 		return nil, err
 	}
 	s := &site{cfg: l, place: len(others)}
-	if s.tls, s.rules, err = b.terminate(ctx, &l, target); err != nil {
+	if s.tls, err = b.terminate(&l, target); err != nil {
+		return nil, err
+	}
+	if err := b.askClients(ctx, s); err != nil {
 		return nil, err
 	}
 	for _, o := range others {
@@ -69,8 +70,8 @@ func (b *builder) site(ctx context.Context, l Listener, others []*site) (*site, 
 	return s, err
 }
 
-// terminate returns how TLS is terminated, and the rules for clients.
-func (b *builder) terminate(ctx context.Context, l *Listener, target backend.Target) (*tls.Config, clientRules, error) {
+// terminate returns how TLS is terminated, whoever the client is.
+func (b *builder) terminate(l *Listener, target backend.Target) (*tls.Config, error) {
 	cfg := b.keys.TLSConfig()
 	cfg.MinVersion, cfg.MaxVersion = cmp.Or(l.MinVersion, tls.VersionTLS12), l.MaxVersion
 	cfg.CipherSuites, cfg.CurvePreferences = l.CipherSuites, nil
@@ -81,19 +82,29 @@ func (b *builder) terminate(ctx context.Context, l *Listener, target backend.Tar
 	if l.ALPN == nil && target.Kind() != backend.KindBytes {
 		cfg.NextProtos = []string{"h2", "http/1.1"}
 	}
-	if err := constrain(cfg, b.keys.constraints); err != nil {
-		return nil, clientRules{}, err
+	return cfg, constrain(cfg, b.keys.constraints)
+}
+
+// askClients has s ask for client certificates, where it is to.
+func (b *builder) askClients(ctx context.Context, s *site) error {
+	s.tls.ClientAuth = s.cfg.ClientAuth.tlsAuth()
+	if !s.cfg.ClientAuth.asks() {
+		return nil
 	}
-	cfg.ClientAuth = l.ClientAuth.tlsAuth()
-	if !l.ClientAuth.asks() {
-		return cfg, clientRules{}, nil
-	}
-	ca, err := b.trust.read(ctx, l.ClientCA)
+	ca, err := b.content.trust(ctx, s.cfg.ClientCA)
 	if err != nil {
-		return nil, clientRules{}, err
+		return err
 	}
-	cfg.ClientCAs = ca.pool
-	return cfg, sha256.Sum256(fmt.Appendf(nil, "%s %x", l.ClientAuth, ca.digest)), nil
+	s.tls.ClientCAs = ca.pool
+	s.rules = sha256.Sum256(fmt.Appendf(nil, "%s %x", s.cfg.ClientAuth, ca.digest))
+	if s.cfg.ClientCRL == "" {
+		return nil
+	}
+	s.revocation, err = b.content.revocation(s.cfg.ClientCRL, ca, s.cfg.CRLExpired)
+	if err == nil {
+		s.tls.VerifyConnection = s.revocation.verify
+	}
+	return err
 }
 
 // way returns where the connections of l go.
@@ -137,7 +148,7 @@ func (b *builder) towards(ctx context.Context, l *Listener, target backend.Targe
 	if l.BackendTLS.CA.Path == "" {
 		return cfg, nil
 	}
-	ca, err := b.trust.read(ctx, l.BackendTLS.CA)
+	ca, err := b.content.trust(ctx, l.BackendTLS.CA)
 	cfg.RootCAs = ca.pool
 	return cfg, err
 }

@@ -5,7 +5,6 @@ package framework
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"slices"
 	"strconv"
@@ -20,6 +19,7 @@ import (
 type state struct {
 	cfg       Config // with its defaults
 	keys      *Keys
+	content   *content      // that the routes of the listeners were made from
 	listeners []*listener   // in the order of cfg.Listeners
 	over      chan struct{} // closed when another state has taken its place
 }
@@ -49,10 +49,14 @@ func (s *Server) prepare(ctx context.Context, next *state) (_ *plan, err error) 
 			p.discard()
 		}
 	}()
-	p.routes, err = newRoutes(ctx, next.keys, s.log, next.cfg.Listeners)
+	if next.content == nil {
+		next.content = newContent(next.keys)
+	}
+	p.routes, err = newRoutes(ctx, next.content, s.log, next.cfg.Listeners)
 	if err != nil {
 		return nil, err
 	}
+	next.content.forget()
 	kept := slices.Clone(s.now.Load().listeners)
 	for _, cfg := range next.cfg.Listeners {
 		i := slices.IndexFunc(kept, func(l *listener) bool { return l.cfg.Listen == cfg.Listen })
@@ -76,14 +80,14 @@ func (s *Server) listen(ctx context.Context, all *Config, cfg Listener) (*listen
 		return nil, err
 	}
 	l := &listener{
-		server:  s,
-		cfg:     cfg,
-		ln:      ln,
-		tickets: new(tls.Config),
-		prefix:  strconv.Itoa(s.made) + "-",
-		log:     s.log.With(zap.String(logging.FieldListener, cfg.Listen)),
-		handed:  newHanded(ln.Addr()),
+		server: s,
+		cfg:    cfg,
+		ln:     ln,
+		prefix: strconv.Itoa(s.made) + "-",
+		log:    s.log.With(zap.String(logging.FieldListener, cfg.Listen)),
+		handed: newHanded(ln.Addr()),
 	}
+	l.tickets.roll()
 	l.web = newWeb(s.ctx, l)
 	s.made++
 	return l, nil

@@ -63,14 +63,19 @@ func (l *listener) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	own := r.Context().Value(connKey{}).(*conn)
 	own.requests.Add(1)
 	route, began := l.route.Load(), own.site
-	here := route.sites[began.place]
-	if route.misdirects(r.Host, here) {
+	here := route.siteOf(own.state.ServerName)
+	// A reload may have replaced the rules, so that the client is to come anew.
+	if here.rules != began.rules || here.handler == nil || own.retired.Load() || l.server.drains.Load() {
+		w.Header().Set("Connection", "close") // to net/http in HTTP/2 too
+	}
+	if here.handler == nil || route.misdirects(r.Host, here) {
 		http.Error(w, "421 Misdirected Request: this connection is for another host", http.StatusMisdirectedRequest)
 		return
 	}
-	// A reload may have replaced the rules, so that the client is to come anew.
-	if here.rules != began.rules || own.retired.Load() || l.server.drains.Load() {
-		w.Header().Set("Connection", "close") // to net/http in HTTP/2 too
+	if here.revocation != began.revocation && here.revocation.check(own.state.VerifiedChains) != nil {
+		w.Header().Set("Connection", "close")
+		http.Error(w, "403 Forbidden: the client certificate has been revoked", http.StatusForbidden)
+		return
 	}
 	here.handler.ServeHTTP(w, r)
 }

@@ -39,7 +39,7 @@ var known = map[string]may{
 	"framework/keymanager/keymanagertest": {own("framework/keymanager", "internal/testca"), nil},
 	"framework/keystore":                  {own("framework/keymanager", "internal/filewatch", "logging"), others(zap, "golang.org/x/crypto")},
 	"framework/choose":                    {own("framework/keymanager", "logging"), others(zap)},
-	"framework/plugin":                    {own("framework/keymanager", "framework/keystore", "framework/plugin/proto", "internal/lockdir", "internal/sandbox", "logging"), others(zap, sys, goPlugin, hclog, grpc, protobuf)},
+	"framework/plugin":                    {own("framework/keymanager", "framework/keystore", "framework/plugin/proto", "internal/lockdir", "internal/sandbox", "logging"), others(zap, sys, goPlugin, hclog, grpc)},
 	"framework/plugin/plugintest":         {own("framework/keymanager", "framework/keymanager/keymanagertest", "framework/plugin"), nil},
 	"framework/plugin/proto":              {nil, others(grpc, protobuf)},
 	"framework/backend":                   {own("logging"), others(zap, "golang.org/x/net")},
@@ -57,7 +57,7 @@ var known = map[string]may{
 	"plugins/pkixcached/cmd/tlsd-keymanager-pkixcached": tierCommand("pkixcached"),
 
 	"cmd/tlsd": {
-		own("framework", "framework/admin", "framework/config", "framework/keymanager", "framework/metrics", "framework/keystore", "framework/plugin", "internal/lockdir", "internal/reap", "logging",
+		own("framework", "framework/admin", "framework/config", "framework/keymanager", "framework/metrics", "framework/keystore", "framework/plugin", "internal/lockdir", "internal/reap", "internal/sandbox", "logging",
 			"plugins/sunx509", "plugins/pkix", "plugins/pkixcached"),
 		others(zap, cobra, "github.com/cloudflare/tableflip", "github.com/coreos/go-systemd", "golang.org/x/term", "software.sslmate.com/src/go-pkcs12"),
 	},

@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tlsd/tlsd/internal/testca"
+)
+
+// put replaces the file at path by one with content, as people should.
+func put(t testing.TB, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path+"~", content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+"~", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// soon waits until ok.
+func soon(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("in vain waited for: %s", what)
+		}
+	}
+}
+
+// reasons collects why handshakes failed.
+type reasons struct {
+	mu  sync.Mutex
+	all []Reason
+}
+
+func (r *reasons) observe(e HandshakeEvent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.Reason != "" {
+		r.all = append(r.all, e.Reason)
+	}
+}
+
+func (r *reasons) take() []Reason {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.all
+	r.all = nil
+	return all
+}
+
+func certOf(c *testca.Cert) tls.Certificate {
+	return tls.Certificate{Certificate: c.Chain(), PrivateKey: c.Key}
+}
+
+// TestRevokedClient is let in, is revoked, and is refused in full handshakes and
+// by its ticket; another keeps its session where the list revokes nobody else.
+func TestRevokedClient(t *testing.T) {
+	for _, version := range versions() {
+		t.Run(tls.VersionName(version), func(t *testing.T) {
+			t.Parallel()
+			cas := newClientCAs(t)
+			a := cas.by.get("a.pem")
+			mallory, alice := a.Issue(t, testca.Spec{Name: "mallory", NoEKU: true}), a.Issue(t, testca.Spec{Name: "alice", NoEKU: true})
+			list := filepath.Join(t.TempDir(), "clients.crl")
+			put(t, list, a.CRL(t, testca.CRL{Number: 1}))
+			var why reasons
+			s := serveTrusting(t, Config{
+				Listeners: []Listener{{Backend: echo(t), ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "a.pem"}, ClientCRL: list}},
+				Observer:  Observer{Handshake: why.observe},
+			}, cas.by)
+			client := func(c *testca.Cert) *tls.Config {
+				cfg := clientOf(s.root, "a.test")
+				cfg.MinVersion, cfg.MaxVersion = version, version
+				cfg.Certificates, cfg.ClientSessionCache = []tls.Certificate{certOf(c)}, tls.NewLRUClientSessionCache(1)
+				return cfg
+			}
+			evil, good := client(mallory), client(alice)
+			for _, want := range []string{"full", "resumed"} {
+				for _, cfg := range []*tls.Config{evil, good} {
+					if got, err := visit(t, s.addr(), cfg); got != want {
+						t.Fatalf("%q, %v, want %q", got, err, want)
+					}
+				}
+			}
+			put(t, list, testca.CRLPEM(a.CRL(t, testca.CRL{Number: 2, Revoked: []*testca.Cert{mallory}})))
+			soon(t, "the revoked client is refused by its ticket", func() bool {
+				_, err := visit(t, s.addr(), evil)
+				return err != nil
+			})
+			_, err := visit(t, s.addr(), client(mallory))
+			if err == nil || !strings.Contains(err.Error(), "bad certificate") {
+				t.Errorf("a full handshake: %v", err)
+			}
+			soon(t, "two refusals", func() bool { return slices.Equal(why.take(), []Reason{ReasonRevoked, ReasonRevoked}) })
+			for _, want := range []string{"full", "resumed"} {
+				if got, err := visit(t, s.addr(), good); got != want {
+					t.Errorf("the other client: %q, %v, want %q", got, err, want)
+				}
+			}
+		})
+	}
+}
+
+// TestListGoesOutOfDate while sessions are there: crypto/tls asks for resumed ones
+// too.
+func TestListGoesOutOfDate(t *testing.T) {
+	for _, version := range versions() {
+		for _, expired := range []CRLExpired{CRLExpiredRefuse, CRLExpiredWarn} {
+			t.Run(fmt.Sprintf("%s-%s", tls.VersionName(version), expired), func(t *testing.T) {
+				t.Parallel()
+				cas := newClientCAs(t)
+				list := filepath.Join(t.TempDir(), "clients.crl")
+				put(t, list, cas.by.get("a.pem").CRL(t, testca.CRL{}))
+				core, logs := observerCore()
+				s := serveTrusting(t, Config{
+					Listeners: []Listener{{
+						Backend: echo(t), ClientAuth: ClientAuthOptional, ClientCA: TrustStore{Path: "a.pem"}, ClientCRL: list, CRLExpired: expired,
+					}},
+					Log: zap.New(core),
+				}, cas.by)
+				cfg := clientOf(s.root, "a.test")
+				cfg.MinVersion, cfg.MaxVersion = version, version
+				cfg.Certificates, cfg.ClientSessionCache = []tls.Certificate{cas.client}, tls.NewLRUClientSessionCache(1)
+				for _, want := range []string{"full", "resumed"} {
+					if got, err := visit(t, s.addr(), cfg); got != want {
+						t.Fatalf("%q, %v, want %q", got, err, want)
+					}
+				}
+				put(t, list, cas.by.get("a.pem").CRL(t, testca.CRL{NextUpdate: time.Now().Add(-time.Second)}))
+				soon(t, "a line about the list", func() bool { return logs.FilterMessageSnippet("revocation list is out of date").Len() == 1 })
+				got, err := visit(t, s.addr(), cfg)
+				if want := expired == CRLExpiredRefuse; (err != nil) != want {
+					t.Errorf("%q, %v; refused is to be %v", got, err, want)
+				}
+				if expired == CRLExpiredWarn && got != "resumed" {
+					t.Errorf("%q: nobody else is revoked", got)
+				}
+				without := clientOf(s.root, "a.test")
+				if _, err := visit(t, s.addr(), without); err != nil {
+					t.Errorf("a client without a certificate: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// TestRevokedConnection: a request on a connection whose client was revoked
+// meanwhile gets 403, and no other one; the connections of others go on.
+func TestRevokedConnection(t *testing.T) {
+	for _, h2 := range []bool{false, true} {
+		t.Run(fmt.Sprintf("h2-%v", h2), func(t *testing.T) {
+			t.Parallel()
+			cas := newClientCAs(t)
+			a := cas.by.get("a.pem")
+			mallory, alice := a.Issue(t, testca.Spec{Name: "mallory", NoEKU: true}), a.Issue(t, testca.Spec{Name: "alice", NoEKU: true})
+			list := filepath.Join(t.TempDir(), "clients.crl")
+			put(t, list, a.CRL(t, testca.CRL{}))
+			s := serveTrusting(t, Config{Listeners: []Listener{{
+				Backend: answering(t, "backend"), ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "a.pem"}, ClientCRL: list,
+			}}}, cas.by)
+			client := func(c *testca.Cert) *http.Client {
+				client := s.httpClient(t, h2)
+				client.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{certOf(c)}
+				return client
+			}
+			evil, good := client(mallory), client(alice)
+			for _, c := range []*http.Client{evil, good} {
+				if got := fetch(t, c, "https://"+s.addr()); got != "new connection" {
+					t.Fatal(got)
+				}
+			}
+			put(t, list, a.CRL(t, testca.CRL{Revoked: []*testca.Cert{mallory}}))
+			soon(t, "403", func() bool { return status(t, evil, "https://"+s.addr()) == http.StatusForbidden })
+			if got := fetch(t, evil, "https://"+s.addr()); got != "refused" {
+				t.Errorf("the revoked client's next request: %s", got)
+			}
+			if got := fetch(t, good, "https://"+s.addr()); got != "same connection" {
+				t.Errorf("the other client's: %s", got)
+			}
+		})
+	}
+}
+
+// status asks for url and returns the status, 0 for none.
+func status(t *testing.T, client *http.Client, url string) int {
+	t.Helper()
+	resp, err := client.Get(url)
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode
+}
+
+// A host's own CAs have lists of their own or none; a host that only has a list
+// has it for the listener's.
+func TestHostsHaveTheirLists(t *testing.T) {
+	t.Parallel()
+	ca := func(path string) TrustStore { return TrustStore{Path: path} }
+	l := Listener{ClientAuth: ClientAuthRequire, ClientCA: ca("a.pem"), ClientCRL: "a.crl"}
+	for _, tt := range []struct {
+		host Host
+		want string
+	}{
+		{Host{}, "a.crl"},
+		{Host{ClientCRL: "other.crl"}, "other.crl"},
+		{Host{ClientCA: ca("b.pem")}, ""},
+		{Host{ClientCA: ca("b.pem"), ClientCRL: "b.crl"}, "b.crl"},
+		{Host{ClientAuth: ClientAuthNone}, ""},
+	} {
+		site := tt.host.under(l)
+		if got := site.crl(); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.host, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tlsd/tlsd/framework/plugin"
+	"github.com/tlsd/tlsd/internal/filewatch"
+)
+
+// defaultPoll is how often content is compared, beside file events.
+const defaultPoll = 10 * time.Second
+
+// watch takes in what becomes of trust stores and revocation lists until the
+// Server ends. Events say when to look; content decides. Trust stores are read by
+// the key process, whether this process could read them or not.
+func (s *Server) watch() {
+	w := filewatch.New(s.log)
+	defer w.Close()
+	var (
+		trouble complaint
+		expiry  = reminders{}
+	)
+	for {
+		now := s.now.Load()
+		w.Follow(now.cfg.contentFiles())
+		again := trouble.of(s, s.refresh(s.ctx))
+		expiry.remind(s.log, s.now.Load().content, time.Now())
+		if !w.Wait(s.ctx, orDefault(again, orDefault(now.cfg.Options.Poll, defaultPoll)), now.over) {
+			return
+		}
+	}
+}
+
+// contentFiles lists the files whose content routes are made from.
+func (c *Config) contentFiles() []string {
+	files := c.trustFiles()
+	for i := range c.Listeners {
+		for _, site := range c.Listeners[i].sites() {
+			if path := site.crl(); path != "" {
+				files = append(files, path)
+			}
+		}
+	}
+	return files
+}
+
+// refresh makes new routes if trust stores or revocation lists say something else
+// than those in use do. On error these stay.
+func (s *Server) refresh(ctx context.Context) error {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	now := s.now.Load()
+	next := newState(now.cfg, now.keys)
+	next.content = newContent(now.keys)
+	if err := next.content.readAll(ctx, now.cfg.Listeners); err != nil {
+		return err
+	}
+	trust, crls := now.content.differs(next.content)
+	if !trust && !crls {
+		return nil
+	}
+	p, err := s.prepare(ctx, next)
+	if err != nil {
+		return err
+	}
+	if err := s.take(p); err != nil {
+		return err
+	}
+	s.toldContent(next.content, nil)
+	s.log.Info("taken in what has changed", zap.Bool("trust_stores", trust), zap.Bool("revocation_lists", crls))
+	return nil
+}
+
+// patience is how long content that can't be used lies there before it is
+// complained about: half-written files mend themselves.
+const patience = time.Second
+
+// complaint is what was last wrong, so that it is said once.
+type complaint struct {
+	text string
+	said bool
+}
+
+// of notes how a refresh ended, and returns when to try again; 0: when there is
+// reason to.
+func (c *complaint) of(s *Server, err error) (again time.Duration) {
+	switch {
+	case err == nil:
+		*c = complaint{}
+	case errors.Is(err, context.Canceled), errors.Is(err, errEnding), errors.Is(err, plugin.ErrUnavailable), errors.Is(err, plugin.ErrClosed):
+		// Nothing is wrong with the content.
+	case err.Error() != c.text:
+		*c = complaint{text: err.Error()}
+		return patience
+	case !c.said:
+		c.said = true
+		s.toldContent(nil, err)
+		s.log.Error("trust stores and revocation lists: those in use stay", zap.Error(err))
+	}
+	return 0
+}
+
+// reminders are when it was last said of a revocation list that it ends soon, or
+// has ended.
+type reminders map[reminder]time.Time
+
+type reminder struct {
+	list    *crl
+	expired bool
+}
+
+// ahead is how long before a revocation list goes out of date that is warned of,
+// and how often.
+const ahead = 24 * time.Hour
+
+// remind warns of each list in use that needs a successor, daily.
+func (r reminders) remind(log *zap.Logger, c *content, now time.Time) {
+	kept := reminders{}
+	for _, said := range c.said {
+		for _, list := range said.lists {
+			if list.nextUpdate.IsZero() || now.Before(list.nextUpdate.Add(-ahead)) {
+				continue
+			}
+			key := reminder{list, list.expired(now)}
+			if last, was := r[key]; was && now.Sub(last) < ahead {
+				kept[key] = last
+				continue
+			}
+			kept[key] = now
+			list.remind(log, said.warns, key.expired)
+		}
+	}
+	clear(r)
+	for key, last := range kept {
+		r[key] = last
+	}
+}
+
+func (l *crl) remind(log *zap.Logger, warns, expired bool) {
+	fields := []zap.Field{zap.String("path", l.file), zap.String("issuer", l.issuer), zap.Time("next_update", l.nextUpdate)}
+	switch {
+	case !expired:
+		log.Warn("revocation list goes out of date within a day", fields...)
+	case warns:
+		log.Warn("revocation list is out of date, and counts as before", fields...)
+	default:
+		log.Error("revocation list is out of date: clients of its issuer are refused", fields...)
+	}
+}
