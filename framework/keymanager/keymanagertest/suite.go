@@ -64,6 +64,7 @@ func Run(t *testing.T, cfg Config) {
 		{"broken_entry", s.brokenEntry},
 		{"list", s.list},
 		{"reload", s.reload},
+		{"watch", s.watch},
 		{"credential_outlives_reload", s.credentialOutlivesReload},
 		{"concurrent_use", s.concurrentUse},
 		{"cancelled_context", s.cancelledContext},
