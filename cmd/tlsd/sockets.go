@@ -22,6 +22,7 @@ import (
 // concurrent use, but for the closing of what Bind returned.
 type sockets struct {
 	flip    *tableflip.Upgrader
+	serving chan struct{}       // closed when this process serves, and so can be followed by another
 	systemd []passed            // not asked for yet
 	files   []*net.UnixListener // whose file ends with them, unless another process has them
 }
@@ -46,7 +47,7 @@ func newSockets() (_ *sockets, err error) {
 		syscall.CloseOnExec(3)
 		syscall.CloseOnExec(4)
 	}
-	s := &sockets{flip: flip}
+	s := &sockets{flip: flip, serving: make(chan struct{})}
 	s.systemd, err = passedSockets()
 	return s, err
 }

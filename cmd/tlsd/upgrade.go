@@ -23,10 +23,17 @@ const upgradeTimeout = 30 * time.Second
 
 // upgrade has the executable that lies at tlsd's path now take this process's
 // place, with its listening sockets, and ends this process once the other serves.
-// Until then, and if it never does, this one goes on.
+// Until then, and if it never does, this one goes on. One that is asked for
+// during the start begins after it.
 func (d *daemon) upgrade() {
-	if err := d.refuseUpgrade(); err != nil {
-		d.log.Error("upgrade refused: this process goes on", zap.Error(err))
+	select {
+	case <-d.sockets.flip.Exit():
+		d.log.Info("upgrade: too late, this process is ending")
+		return
+	case <-d.sockets.serving:
+	}
+	if d.refusal != nil {
+		d.log.Error("upgrade refused: this process goes on", zap.Error(d.refusal))
 		return
 	}
 	d.log.Info("upgrade: starting", zap.String("executable", os.Args[0]))
@@ -40,16 +47,6 @@ func (d *daemon) upgrade() {
 	d.sockets.leaveFiles()
 	d.monitor.close() // what is asked for is told by the other now
 	d.cancel(framework.ErrHandedOver)
-}
-
-func (d *daemon) refuseUpgrade() error {
-	select {
-	case server := <-d.server:
-		d.server <- server
-		return d.refusal
-	default:
-		return errors.New("tlsd doesn't serve yet: try again when it does")
-	}
 }
 
 // explainUpgrade says more where tableflip says little.
@@ -80,6 +77,7 @@ func (d *daemon) takeOver(ctx context.Context, server *framework.Server) {
 	if err := d.sockets.flip.Ready(); err != nil {
 		d.log.Error("upgrade: the process before this one is not told", zap.Error(err))
 	}
+	close(d.sockets.serving)
 }
 
 // noUpgrade says why a process that is started like this one could not take its
