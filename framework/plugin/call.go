@@ -120,24 +120,28 @@ func gated[T any](ctx, waiting context.Context, l *link, g *gate, rpc func(conte
 	case r := <-ended:
 		return r.v, meaning(ctx, r.err)
 	case <-ctx.Done():
-		if end, ok := ctx.Deadline(); ok {
-			go countLate(g, end, ended)
-		}
+		countLate(ctx, g, ended)
 		return none, ctx.Err()
 	}
 }
 
-// countLate counts a call that nobody waits for any more as late from end, when
-// its time is over, until it has ended.
-func countLate[T any](g *gate, end time.Time, ended <-chan T) {
-	select {
-	case <-ended:
+// countLate counts a call that nobody waits for any more as late, from when the
+// time is over that ctx gave it until it has ended.
+func countLate[T any](ctx context.Context, g *gate, ended <-chan T) {
+	end, ok := ctx.Deadline()
+	if !ok {
 		return
-	case <-time.After(time.Until(end)):
 	}
-	g.late.Add(1)
-	defer g.late.Add(-1)
-	<-ended
+	go func() {
+		select {
+		case <-ended:
+			return
+		case <-time.After(time.Until(end)):
+		}
+		g.late.Add(1)
+		defer g.late.Add(-1)
+		<-ended
+	}()
 }
 
 // timeLeft returns how many milliseconds there are until ctx ends, at least 1; 0

@@ -41,16 +41,36 @@ func TestProcessThatIsStoppedIsReplaced(t *testing.T) {
 // A tier that is deadlocked keeps its process answering Health.
 func TestProcessWhoseCallsNeverEndIsReplaced(t *testing.T) {
 	t.Parallel()
-	h := startHost(t, "hang", short)
-	pid := h.Describe().PID
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	if _, err := h.Select(ctx, serverHello("a.example")); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("select: %v", err)
-	}
-	eventually(t, "another process", func() bool { s := h.Status(); return s.Up && s.PID != pid })
-	if !h.logged("1 calls of Select go on though their time is over") {
-		t.Error("the log doesn't say why the process was replaced")
+	for _, tc := range []struct {
+		do, kind string
+		call     func(context.Context, *Host) error
+	}{
+		{"hang", "Select", func(ctx context.Context, h *Host) error {
+			_, err := h.Select(ctx, serverHello("a.example"))
+			return err
+		}},
+		{"hang-sign", "Sign", func(ctx context.Context, h *Host) error {
+			cred, err := h.Select(ctx, serverHello("a.example"))
+			if err == nil {
+				_, err = cred.Key.Sign(ctx, handshakeRequest())
+			}
+			return err
+		}},
+	} {
+		t.Run(tc.kind, func(t *testing.T) {
+			t.Parallel()
+			h := startHost(t, tc.do, short)
+			pid := h.Describe().PID
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			if err := tc.call(ctx, h.Host); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the call: %v", err)
+			}
+			eventually(t, "another process", func() bool { s := h.Status(); return s.Up && s.PID != pid })
+			if !h.logged("1 calls of " + tc.kind + " go on though their time is over") {
+				t.Error("the log doesn't say why the process was replaced")
+			}
+		})
 	}
 }
 

@@ -106,10 +106,13 @@ func (l *link) signOnLane(ctx, waiting context.Context, m *pb.SignRequest) (resp
 	}
 	n, err := on.ask(ctx, m)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
+		ended := make(chan struct{})
 		go func() {
+			defer close(ended)
 			n, err := on.conn.Read(on.buf[:])
 			_, _ = l.answered(on, n, err)
 		}()
+		countLate(ctx, l.signs, ended)
 		return nil, true, ctx.Err()
 	}
 	resp, err = l.answered(on, n, err)

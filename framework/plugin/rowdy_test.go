@@ -40,6 +40,8 @@ func rowdyTier() keymanager.Tier {
 		switch set.Do {
 		case "hang":
 			return hangingManager{km.(*testManager)}, err
+		case "hang-sign":
+			return hangingSigner{km.(*testManager)}, err
 		case "wait":
 			return waitingManager{km.(*testManager)}, err
 		case "explain":
@@ -55,6 +57,29 @@ type hangingManager struct{ *testManager }
 func (hangingManager) Select(context.Context, *keymanager.Hello) (*keymanager.Credential, error) {
 	select {}
 }
+
+// hangingSigner's keys never sign.
+type hangingSigner struct{ *testManager }
+
+func (h hangingSigner) Select(ctx context.Context, hello *keymanager.Hello) (*keymanager.Credential, error) {
+	c, err := h.testManager.Select(ctx, hello)
+	if err == nil {
+		c.Key = hangingKey{c.Key}
+	}
+	return c, err
+}
+
+func (h hangingSigner) List(ctx context.Context) ([]keymanager.Entry, error) {
+	entries, err := h.testManager.List(ctx)
+	for i := range entries {
+		entries[i].Key = hangingKey{entries[i].Key}
+	}
+	return entries, err
+}
+
+type hangingKey struct{ keymanager.Key }
+
+func (hangingKey) Sign(context.Context, *keymanager.SignRequest) ([]byte, error) { select {} }
 
 // waitingManager answers Select when its time is over.
 type waitingManager struct{ *testManager }
