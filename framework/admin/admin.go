@@ -28,6 +28,8 @@ type Server interface {
 	// Ready returns nil, or why connections are not to be sent.
 	Ready() error
 	Keys() *framework.Keys
+	// RollTickets makes all session tickets worthless that were issued so far.
+	RollTickets()
 }
 
 // Levels are the levels of this process's log; *logging.Logger has them.
@@ -38,12 +40,11 @@ type Levels interface {
 
 // Config says what there is to tell and to obey. What is nil is not offered.
 type Config struct {
-	Metrics     http.Handler                // of /metrics
-	Levels      Levels                      // of /log
-	Reload      func(context.Context) error // on error the old state is in use
-	RollTickets func(context.Context) error
-	Pprof       bool        // whether Private serves profiles
-	Log         *zap.Logger // nil: none
+	Metrics http.Handler                // of /metrics
+	Levels  Levels                      // of /log
+	Reload  func(context.Context) error // of /reload; on error the old state is in use
+	Pprof   bool                        // whether Private serves profiles
+	Log     *zap.Logger                 // nil: none
 }
 
 // Admin is the HTTP side of one Server. It is safe for concurrent use.
@@ -93,16 +94,16 @@ func (a *Admin) public() []page {
 }
 
 func (a *Admin) private() []page {
-	pages := []page{{path: "/keystores", get: a.keystores, what: "the entries of all keystores"}}
+	pages := []page{
+		{path: "/keystores", get: a.keystores, what: "the entries of all keystores"},
+		{path: "/tickets/roll", post: a.rollTickets, what: "POST makes all session tickets worthless that were issued so far"},
+	}
 	if a.cfg.Levels != nil {
 		pages = append(pages, page{path: "/log", get: a.showLevels, put: a.putLevels,
 			what: `levels of the log; PUT {"keymanager": "debug"} sets them, ?for=10m for a time`})
 	}
 	if a.cfg.Reload != nil {
 		pages = append(pages, page{path: "/reload", post: a.reload, what: "POST reads anew what SIGHUP does, and says how it went"})
-	}
-	if a.cfg.RollTickets != nil {
-		pages = append(pages, page{path: "/tickets/roll", post: a.rollTickets, what: "POST makes all sessions end that could be resumed"})
 	}
 	if a.cfg.Pprof {
 		pages = append(pages, profiles()...)
@@ -125,12 +126,12 @@ func (a *Admin) ready(w http.ResponseWriter, _ *http.Request) {
 	say(w, http.StatusOK, "ready")
 }
 
-// keys returns the key manager in use, or answers that there is none yet.
-func (a *Admin) keys(w http.ResponseWriter) *framework.Keys {
+// present returns the Server, or answers that there is none yet.
+func (a *Admin) present(w http.ResponseWriter) Server {
 	server := a.server.Load()
 	if server == nil {
 		say(w, http.StatusServiceUnavailable, "the key manager is not open yet: try again when /readyz says so")
 		return nil
 	}
-	return (*server).Keys()
+	return *server
 }

@@ -39,7 +39,7 @@ func TestReadySaysWhyNot(t *testing.T) {
 func TestPublicIsReadOnly(t *testing.T) {
 	t.Parallel()
 	order := func(context.Context) error { t.Error("obeyed"); return nil }
-	a := New(Config{Metrics: http.NotFoundHandler(), Levels: quietLevels(t), Reload: order, RollTickets: order, Pprof: true})
+	a := New(Config{Metrics: http.NotFoundHandler(), Levels: quietLevels(t), Reload: order, Pprof: true})
 	c, addr := site(t, a.Public(), "")
 	for _, p := range a.private() {
 		for _, method := range []string{"GET", "PUT", "POST"} {
@@ -66,7 +66,8 @@ func TestWrongRequestsAreTold(t *testing.T) {
 		{"method", "GET", "/reload", 405, "/reload takes POST and not GET"},
 		{"other_method", "DELETE", "/log", 405, "/log takes GET, HEAD, PUT and not DELETE"},
 		{"index", "GET", "/", 200, "/log "},
-		{"not_offered", "POST", "/tickets/roll", 404, "there is no /tickets/roll here"},
+		{"too_early_to_roll", "POST", "/tickets/roll", 503, "the key manager is not open yet"},
+		{"too_early_to_reload", "POST", "/reload", 503, "the key manager is not open yet"},
 		{"pprof_off", "GET", "/debug/pprof/", 404, "there is no /debug/pprof/ here"},
 		{"too_early", "GET", "/keystores", 503, "the key manager is not open yet"},
 	} {
@@ -86,6 +87,7 @@ func TestWrongRequestsAreTold(t *testing.T) {
 func TestPrivateIsNotForPages(t *testing.T) {
 	t.Parallel()
 	a := New(Config{Reload: func(context.Context) error { return nil }})
+	a.Follow(&told{keys: openKeys(t)})
 	tcp, addr := site(t, a.Private(), "")
 	unix, _ := site(t, a.Private(), filepath.Join(t.TempDir(), "admin.sock"))
 	for _, tt := range []struct {
@@ -166,11 +168,9 @@ func TestKeystores(t *testing.T) {
 func TestOrders(t *testing.T) {
 	t.Parallel()
 	var fail error
-	a := New(Config{
-		Reload:      func(context.Context) error { return fail },
-		RollTickets: func(context.Context) error { return nil },
-	})
-	a.Follow(&told{keys: openKeys(t)})
+	a := New(Config{Reload: func(context.Context) error { return fail }})
+	server := &told{keys: openKeys(t)}
+	a.Follow(server)
 	c, addr := site(t, a.Private(), "")
 	if code, text, _ := answer(t, c, "POST", "http://"+addr+"/reload", ""); code != 200 || !strings.HasPrefix(text, "reloaded, generation ") {
 		t.Errorf("got %d %q", code, text)
@@ -179,8 +179,11 @@ func TestOrders(t *testing.T) {
 	if code, text, _ := answer(t, c, "POST", "http://"+addr+"/reload", ""); code != 500 || text != "reload failed: keystore \"a.p12\": wrong password; the old state stays in use\n" {
 		t.Errorf("got %d %q", code, text)
 	}
-	if code, text, _ := answer(t, c, "POST", "http://"+addr+"/tickets/roll", ""); code != 200 || !strings.HasPrefix(text, "rolled") {
-		t.Errorf("got %d %q", code, text)
+	if code, text, _ := answer(t, c, "POST", "http://"+addr+"/tickets/roll", ""); code != 200 || !strings.HasPrefix(text, "rolled") || server.rolled.Load() != 1 {
+		t.Errorf("got %d %q, rolled %d times", code, text, server.rolled.Load())
+	}
+	if code, _, _ := answer(t, c, "GET", "http://"+addr+"/tickets/roll", ""); code != 405 || server.rolled.Load() != 1 {
+		t.Errorf("a GET got %d and rolled", code)
 	}
 }
 
@@ -194,6 +197,7 @@ func TestOrderOutlivesItsCaller(t *testing.T) {
 		done <- ctx.Err()
 		return nil
 	}})
+	a.Follow(&told{keys: openKeys(t)})
 	c, addr := site(t, a.Private(), "")
 	ctx, leave := context.WithCancel(t.Context())
 	go func() {

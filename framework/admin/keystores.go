@@ -35,10 +35,11 @@ type entry struct {
 }
 
 func (a *Admin) keystores(w http.ResponseWriter, r *http.Request) {
-	keys := a.keys(w)
-	if keys == nil {
+	server := a.present(w)
+	if server == nil {
 		return
 	}
+	keys := server.Keys()
 	ctx, cancel := context.WithTimeout(r.Context(), listTimeout)
 	defer cancel()
 	out := listing{Tier: keys.Tier(), Generation: keys.Generation(), Entries: []entry{}}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -25,12 +26,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // told is a Server that is as ready as it is told to be.
 type told struct {
-	keys *framework.Keys
-	err  error
+	keys   *framework.Keys
+	err    error
+	rolled atomic.Int64
 }
 
 func (s *told) Ready() error          { return s.err }
 func (s *told) Keys() *framework.Keys { return s.keys }
+func (s *told) RollTickets()          { s.rolled.Add(1) }
 
 // openKeys opens a keystore with one good entry and one trusted certificate.
 func openKeys(t *testing.T) *framework.Keys {

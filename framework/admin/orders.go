@@ -12,37 +12,34 @@ import (
 	"go.uber.org/zap"
 )
 
-// orderTimeout is what an order may take. A key process has two minutes to open
+// reloadTimeout is what a reload may take. A key process has two minutes to open
 // its keystores.
-const orderTimeout = 3 * time.Minute
+const reloadTimeout = 3 * time.Minute
 
+// reload reads anew and says how it went. Who asked may leave: it is done all the
+// same.
 func (a *Admin) reload(w http.ResponseWriter, r *http.Request) {
-	if !a.obey(w, r, "reload", a.cfg.Reload, "; the old state stays in use") {
+	server := a.present(w)
+	if server == nil {
 		return
 	}
-	text := "reloaded"
-	if server := a.server.Load(); server != nil {
-		text += fmt.Sprintf(", generation %d", (*server).Keys().Generation())
-	}
-	say(w, http.StatusOK, text)
-}
-
-func (a *Admin) rollTickets(w http.ResponseWriter, r *http.Request) {
-	if a.obey(w, r, "roll tickets", a.cfg.RollTickets, "") {
-		say(w, http.StatusOK, "rolled: no session is resumed that began before")
-	}
-}
-
-// obey carries out an order and answers if it fails. Who asked may leave; the
-// order is carried out.
-func (a *Admin) obey(w http.ResponseWriter, r *http.Request, what string, order func(context.Context) error, consequence string) bool {
-	a.log.Info("order", zap.String("what", what))
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(orderTimeout + writeTimeout)) // where it can't be moved, it is there
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), orderTimeout)
+	a.log.Info("order", zap.String("what", "reload"))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(reloadTimeout + writeTimeout)) // every connection has one
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), reloadTimeout)
 	defer cancel()
-	if err := order(ctx); err != nil {
-		say(w, http.StatusInternalServerError, what+" failed: "+err.Error()+consequence)
-		return false
+	if err := a.cfg.Reload(ctx); err != nil {
+		say(w, http.StatusInternalServerError, "reload failed: "+err.Error()+"; the old state stays in use")
+		return
 	}
-	return true
+	say(w, http.StatusOK, fmt.Sprintf("reloaded, generation %d", server.Keys().Generation()))
+}
+
+func (a *Admin) rollTickets(w http.ResponseWriter, _ *http.Request) {
+	server := a.present(w)
+	if server == nil {
+		return
+	}
+	a.log.Info("order", zap.String("what", "roll tickets"))
+	server.RollTickets()
+	say(w, http.StatusOK, "rolled: tickets issued so far are worthless")
 }

@@ -4,8 +4,10 @@
 package e2e
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -146,6 +148,21 @@ func TestMetricsOfARunningServer(t *testing.T) {
 	}
 }
 
+func TestDroppedConnectionsAreCounted(t *testing.T) {
+	t.Parallel()
+	conf := filepath.Join(t.TempDir(), "tlsd.yaml")
+	writeFile(t, conf, []byte("limits: {connections: 1}\n"))
+	w := startWatched(t, "--config", conf)
+	for range 2 {
+		c, err := net.Dial("tcp", w.addr)
+		if err == nil { // else it was faster closed than opened
+			defer c.Close()
+		}
+	}
+	w.awaitMetric(fmt.Sprintf(`tlsd_connections_dropped_total{limit="connections",listener="%s"}`, w.addr), atLeast(1))
+	w.awaitMetric(fmt.Sprintf(`tlsd_connections_open{listener="%s"}`, w.addr), is(1))
+}
+
 func TestAdminOfARunningServer(t *testing.T) {
 	t.Parallel()
 	w := startWatched(t)
@@ -174,6 +191,7 @@ func TestAdminOfARunningServer(t *testing.T) {
 	if code, text := w.order("/reload", "-X", "POST"); code != 200 || !strings.HasPrefix(text, "reloaded, generation") {
 		t.Errorf("reload: %d %s", code, text)
 	}
+	w.awaitMetric(`tlsd_reloads_total{result="ok",what="keystores"}`, atLeast(1))
 	if code, text := w.order("/debug/pprof/"); code != 404 {
 		t.Errorf("profiles without admin.pprof: %d %s", code, text)
 	}
@@ -362,4 +380,36 @@ func TestProfiles(t *testing.T) {
 	if code, _ := w.ask("/debug/pprof/"); code != 404 {
 		t.Errorf("the metrics address has profiles: %d", code)
 	}
+}
+
+// Tickets that were rolled are not taken any more: the next handshake is a full
+// one, and the one after it resumes again.
+func TestTicketsAreRolled(t *testing.T) {
+	t.Parallel()
+	w := startWatched(t)
+	client := &tls.Config{RootCAs: w.store.root.Pool(), ServerName: "web.test", ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+	for i, want := range []bool{false, true, false, true} {
+		if i == 2 {
+			if code, text := w.order("/tickets/roll", "-X", "POST"); code != 200 || !strings.HasPrefix(text, "rolled") {
+				t.Fatalf("%d %s", code, text)
+			}
+		}
+		if got := w.visit(client); got != want {
+			t.Errorf("handshake %d: resumed %v, want %v", i+1, got, want)
+		}
+	}
+	w.awaitMetric(fmt.Sprintf(`tlsd_handshakes_resumed_total{listener="%s"}`, w.addr), is(2))
+}
+
+// visit reads the built-in page and says whether the session was resumed.
+func (w *watched) visit(client *tls.Config) bool {
+	w.t.Helper()
+	c, err := tls.Dial("tcp", w.addr, client)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprint(c, "GET / HTTP/1.0\r\n\r\n")
+	_, _ = io.Copy(io.Discard, c) // the ticket comes before the page
+	return c.ConnectionState().DidResume
 }
