@@ -26,7 +26,11 @@ func (k *Keys) Isolation(ctx context.Context) ([]plugin.Finding, error) {
 func (k *Keys) isolate(ctx context.Context, cfg *Config, log *zap.Logger) error {
 	findings, err := k.Isolation(ctx)
 	fields := []zap.Field{zap.String(logging.FieldTier, k.tier)}
-	for _, f := range findings {
+	for i, f := range findings {
+		if i > 0 && f.Name == findings[i-1].Name { // another keystore
+			fields[len(fields)-1].String += "; " + f.Value
+			continue
+		}
 		fields = append(fields, zap.String(f.Name, f.Value))
 	}
 	if err != nil {

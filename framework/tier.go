@@ -116,7 +116,7 @@ func (r run) tierName(m plugin.Manager) string {
 func (r run) start(ctx context.Context, c *Config, after uint64, log *zap.Logger) (plugin.Manager, error) {
 	if r.socket != "" {
 		return plugin.Dial(ctx, r.socket, plugin.DialOptions{
-			Aliases: c.Options.Aliases, LogLevels: c.LogLevels, PluginWait: c.PluginWait, Log: log,
+			Aliases: c.Options.Aliases, PluginWait: c.PluginWait, Log: log,
 		})
 	}
 	spec := plugin.Spec{

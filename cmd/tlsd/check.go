@@ -51,10 +51,19 @@ type checkReport struct {
 	Notes       []string         `json:"notes"`
 	KeyManager  string           `json:"key_manager,omitempty"`
 	Isolated    bool             `json:"isolated"`
+	Isolation   []isolationPart  `json:"isolation"`
 	Keystores   []keystoreReport `json:"keystores"`
 	TrustStores []trustReport    `json:"trust_stores"`
 	Problems    []string         `json:"problems"`
 	Error       string           `json:"error,omitempty"` // why it would not start
+}
+
+// isolationPart is one thing that keeps the key process apart, or doesn't.
+type isolationPart struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Value  string `json:"value"`
+	Remedy string `json:"remedy,omitempty"` // where not OK
 }
 
 type keystoreReport struct {
@@ -81,7 +90,7 @@ type trustReport struct {
 }
 
 func check(cmd *cobra.Command, in config.Input, asJSON, all bool) error {
-	r := &checkReport{Notes: []string{}, Keystores: []keystoreReport{}, TrustStores: []trustReport{}, Problems: []string{}}
+	r := &checkReport{Notes: []string{}, Isolation: []isolationPart{}, Keystores: []keystoreReport{}, TrustStores: []trustReport{}, Problems: []string{}}
 	eff, err := config.Load(in)
 	if err == nil {
 		r.Settings, r.Notes = eff.Values, append(r.Notes, eff.Notes...)
@@ -122,6 +131,7 @@ func (r *checkReport) open(ctx context.Context, eff *config.Effective, prompt io
 		return err
 	}
 	defer remove()
+	eff.Self = confine(eff)
 	var keys *framework.Keys
 	err = openAsking(ctx, eff, prompt, func() (err error) {
 		keys, err = framework.Open(ctx, eff.Config)
@@ -133,6 +143,7 @@ func (r *checkReport) open(ctx context.Context, eff *config.Effective, prompt io
 	defer keys.Close()
 	d := keys.Manager().Describe()
 	r.KeyManager, r.Isolated = keys.Tier(), d.Isolated
+	r.isolation(ctx, keys)
 	if err := keys.Try(ctx, eff.Listeners); err != nil {
 		return err
 	}
@@ -140,6 +151,22 @@ func (r *checkReport) open(ctx context.Context, eff *config.Effective, prompt io
 		return err
 	}
 	return r.entries(ctx, keys, eff)
+}
+
+// isolation reports what is in force. Less than all is no problem unless the
+// configuration requires it, and then the start fails.
+func (r *checkReport) isolation(ctx context.Context, keys *framework.Keys) {
+	findings, err := keys.Isolation(ctx)
+	if err != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("what isolates the key process is not known: %v", err))
+	}
+	for _, f := range findings {
+		part := isolationPart{Name: f.Name, OK: f.OK, Value: f.Value}
+		if !f.OK {
+			part.Remedy = f.Remedy
+		}
+		r.Isolation = append(r.Isolation, part)
+	}
 }
 
 // checkLog is quiet unless the log is asked for: the report says it all.

@@ -31,6 +31,9 @@ func (r *checkReport) text(w io.Writer, all bool) error {
 	if r.KeyManager != "" {
 		fmt.Fprintf(w, "\nkey manager %s: %s\n", r.KeyManager, map[bool]string{true: "in a process of its own", false: "not isolated"}[r.Isolated])
 	}
+	if err := r.isolationText(w); err != nil {
+		return err
+	}
 	for _, k := range r.Keystores {
 		fmt.Fprintf(w, "\nkeystore %d: %s\n", k.Builder, k.Path)
 		if err := k.text(w); err != nil {
@@ -41,6 +44,23 @@ func (r *checkReport) text(w io.Writer, all bool) error {
 		fmt.Fprintf(w, "\ntrust store %s: certificates: %d\n", s.Path, s.Certificates)
 	}
 	return r.verdict(w)
+}
+
+// isolationText prints what keeps the key process apart, a line each.
+func (r *checkReport) isolationText(w io.Writer) error {
+	if len(r.Isolation) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w, "\nisolation")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, p := range r.Isolation {
+		state, detail := "ok", p.Value
+		if !p.OK {
+			state, detail = "NO", p.Value+"; "+p.Remedy
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", state, printable(p.Name), printable(detail))
+	}
+	return t.Flush()
 }
 
 // settings prints what was given, or all values.

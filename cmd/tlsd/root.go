@@ -74,7 +74,7 @@ func exitStatus(err error) int {
 		return exitOK
 	case errors.As(err, &s):
 		return s.code
-	case errors.As(err, &listen), errors.As(err, &lost), errors.Is(err, plugin.ErrRunDir), isShortage(err):
+	case errors.As(err, &listen), errors.As(err, &lost), errors.Is(err, plugin.ErrRunDir), errors.Is(err, plugin.ErrUnreachable), isShortage(err):
 		return exitMachine
 	}
 	return exitUsage
@@ -102,7 +102,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w (%s --help lists the flags)", config.FlagError(cmd.Flags(), err), cmd.CommandPath())
 	})
-	root.AddCommand(newCheck(), newExplain(), newHealth(), newKeystore(), newPlugin(), newVersion(), newDemoKeystore())
+	root.AddCommand(newCheck(), newExplain(), newHealth(), newKeystore(), newKeyManager(), newPlugin(), newVersion(), newDemoKeystore())
 	return root
 }
 

@@ -34,7 +34,8 @@ What is not given falls back by itself: 127.0.0.1:8443, a built-in page, and a
 throw-away keystore where only this machine can connect. The environment holds
 TLSD_KEYMANAGER, TLSD_KEYSTORE_PASSWORD and TLSD_OPTS (-D and -X options).
 
-SIGHUP reads the keystores anew. SIGUSR2 has the executable that lies at tlsd's
+SIGHUP reads everything anew: configuration, keystores, trust stores and
+revocation lists; each is taken in when its file changes, too. SIGUSR2 has the executable that lies at tlsd's
 path now take over, without a connection lost. SIGTERM and SIGINT end tlsd when
 the open connections have ended; a second one ends it at once.
 
@@ -78,6 +79,7 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 	d := &daemon{
 		log: log, cancel: cancel, sockets: sockets, manager: &manager{log: log},
 		server: make(chan *framework.Server, 1), hups: make(chan struct{}, 1),
+		reloader: newReloader(in, eff, levels),
 	}
 	d.monitor, err = newMonitor(ctx, eff, levels, sockets.Bind, admin.Config{Reload: d.reload})
 	if err != nil {
@@ -99,6 +101,7 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 	if caFile != "" {
 		log.Info("serving a throw-away certificate: give --keystore PATH for one of your own", zap.String("ca", caFile))
 	}
+	eff.Self = confine(eff)
 	given := anyPassword(eff.Keystores)
 	var server *framework.Server
 	err = openAsking(ctx, eff, cmd.ErrOrStderr(), func() (err error) {
@@ -114,6 +117,7 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 	d.refusal = noUpgrade(eff, !given && anyPassword(eff.Keystores))
 	d.server <- server
 	d.monitor.follow(server)
+	go d.watchConfig(ctx, eff)
 	go d.takeOver(ctx, server)
 	if caFile != "" { // serving doesn't wait for somebody to read it
 		go tellHowToConnect(ctx, cmd.OutOrStdout(), server, caFile)
@@ -161,10 +165,14 @@ func logger(eff *config.Effective) (*logging.Logger, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, note := range eff.Notes {
-		l.Zap().Named("config").Warn("configuration", zap.String(logging.FieldReason, note))
-	}
+	logNotes(l.Zap(), eff.Notes)
 	return l, nil
+}
+
+func logNotes(log *zap.Logger, notes []string) {
+	for _, note := range notes {
+		log.Named("config").Warn("configuration", zap.String(logging.FieldReason, note))
+	}
 }
 
 // redirectStdLog has the standard library's log go to log at debug, and returns
@@ -187,6 +195,8 @@ type daemon struct {
 	refusal error                  // why an upgrade is refused; set before server is
 	server  chan *framework.Server // holds the server once there is one
 	hups    chan struct{}          // holds one while a reload is asked for
+
+	reloader *reloader
 }
 
 // obey acts on signals: SIGHUP reloads, SIGUSR2 upgrades, the first of the others
@@ -245,47 +255,4 @@ func (d *daemon) end(sig os.Signal) {
 	d.manager.stopping()
 	d.sockets.stop()
 	d.cancel(nil)
-}
-
-// askReload has the keystores read anew. However often it is called during a
-// reload, one more follows.
-func (d *daemon) askReload() {
-	select {
-	case d.hups <- struct{}{}:
-	default:
-	}
-}
-
-// reloadOnDemand reloads, once at a time, until ctx ends.
-func (d *daemon) reloadOnDemand(ctx context.Context) {
-	for {
-		select {
-		case <-d.hups:
-			_ = d.reload(ctx) // it says so itself
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// reload reads keystores and trust stores anew and logs how that went, once there
-// is a server.
-func (d *daemon) reload(ctx context.Context) error {
-	select {
-	case server := <-d.server:
-		d.server <- server
-		before := server.Keys().Generation()
-		ended := d.manager.reloading()
-		err := server.Reload(ctx)
-		ended(err)
-		if err != nil {
-			d.log.Error("reload failed: the old state stays in use", zap.Error(err))
-			return err
-		}
-		now := server.Keys().Generation()
-		d.log.Info("reloaded", zap.Bool("keystores_changed", now != before), zap.Uint64(logging.FieldGeneration, now))
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -33,11 +33,19 @@ func dialEndpoint(ctx context.Context, path string) (*link, error) {
 	}
 	l.socket = path
 	if err := l.introduce(ctx, fmt.Sprintf("the endpoint at %q", path)); err != nil {
+		if l.gone() {
+			err = fmt.Errorf("%w: %q: it closed the connection; does it admit user %s (--allow-user)?",
+				errClosed, path, describeUser(os.Getuid(), userName(os.Getuid())))
+		}
 		l.end(err)
 		return nil, err
 	}
 	return l, nil
 }
+
+// errClosed is an ErrUnavailable of an endpoint that is ending, or doesn't admit
+// this user.
+var errClosed = fmt.Errorf("%w: endpoint", ErrUnavailable)
 
 // dialOwner connects to the socket at path, if its owner serves it.
 func dialOwner(ctx context.Context, path string) (*net.UnixConn, peer, error) {
@@ -84,7 +92,7 @@ func unreachable(path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		hint = "this user has to be in the group of the socket and of its directory"
 	}
-	return fmt.Errorf("%w: endpoint %q: %w; %s", ErrUnavailable, path, err, hint)
+	return fmt.Errorf("%w: %q: %w; %s", ErrUnreachable, path, err, hint)
 }
 
 // linkOver makes a link of a connection. It is broken when the connection ends.

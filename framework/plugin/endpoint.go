@@ -22,10 +22,9 @@ import (
 
 // DialOptions say how an endpoint is used.
 type DialOptions struct {
-	Aliases    []string          // demanded: an endpoint without one of them is refused
-	LogLevels  map[string]string // set there, by logger name; "" is the root
-	PluginWait time.Duration     // how long a call waits while there is no connection; 0: 2 s
-	Log        *zap.Logger       // the root logger; nil: none
+	Aliases    []string      // demanded: an endpoint without one of them is refused
+	PluginWait time.Duration // how long a call waits while there is no connection; 0: 2 s
+	Log        *zap.Logger   // the root logger; nil: none
 }
 
 // Endpoint is a key manager in a process that somebody else runs. It connects
@@ -42,6 +41,10 @@ type Endpoint struct {
 
 var _ Manager = (*Endpoint)(nil)
 
+// mostClosed is after how many connections that an endpoint closes at once it
+// counts as one that doesn't admit this user.
+const mostClosed = 3
+
 // Pauses between two attempts to connect, each twice as long as the one before.
 // Longer ones spare nobody anything.
 const (
@@ -51,14 +54,15 @@ const (
 
 // Dial connects to the endpoint whose socket is at path. ctx bounds that, and so
 // do 10 s, in which an endpoint that is being started may get ready. The error
-// is ErrUnavailable where none was there.
+// is ErrUnreachable where none was there. Log levels are the endpoint's own until
+// they are set here.
 func Dial(ctx context.Context, path string, opt DialOptions) (*Endpoint, error) {
 	log := opt.Log
 	if log == nil {
 		log = zap.NewNop()
 	}
 	e := &Endpoint{
-		caller: newCaller("unix:"+path, opt.PluginWait, opt.LogLevels, log),
+		caller: newCaller("unix:"+path, opt.PluginWait, nil, log),
 		path:   path, aliases: opt.Aliases, done: make(chan struct{}),
 	}
 	e.close = sync.OnceValue(e.end)
@@ -80,9 +84,13 @@ func Dial(ctx context.Context, path string, opt DialOptions) (*Endpoint, error) 
 func (e *Endpoint) firstLink(ctx context.Context) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
+	closed := 0
 	for pause := firstRedial; ; pause = min(2*pause, longestRedial) {
 		l, err := e.connect(ctx)
-		if err == nil || !errors.Is(err, ErrUnavailable) {
+		if errors.Is(err, errClosed) {
+			closed++
+		}
+		if err == nil || closed == mostClosed || !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrUnavailable) {
 			return l, err
 		}
 		select {

@@ -171,6 +171,8 @@ func TestEndpointClosesOthersBeforeTheySpeak(t *testing.T) {
 	if front, err := Dial(ctx, e.Socket, DialOptions{}); err == nil {
 		front.Close()
 		t.Error("admitted")
+	} else if !strings.Contains(err.Error(), "does it admit user") {
+		t.Errorf("dial: %v", err)
 	}
 	eventually(t, "the line", func() bool { return strings.Contains(e.stderr.String(), "connection refused") })
 }
@@ -300,7 +302,7 @@ func TestEndpointIsNotThere(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_, err := Dial(ctx, filepath.Join(t.TempDir(), "none"), DialOptions{})
-	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "is tlsd keymanager serve running?") {
+	if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "is tlsd keymanager serve running?") {
 		t.Errorf("dial: %v", err)
 	}
 }

@@ -20,6 +20,9 @@ var (
 	// ErrUnavailable is returned when no key process is there to answer, or it
 	// asks to be tried again, and the time to wait for it is over.
 	ErrUnavailable = errors.New("key process is not available")
+	// ErrUnreachable is returned by Dial when nobody serves the socket of an
+	// endpoint: it may be started later.
+	ErrUnreachable = errors.New("endpoint can't be reached")
 	// ErrNotAllowed is returned when the key process refuses what it is asked
 	// to do for good, such as to be configured twice.
 	ErrNotAllowed = errors.New("not allowed by the key process")

@@ -20,7 +20,7 @@ import (
 
 // Finding is one thing that keeps a key process apart, or doesn't.
 type Finding struct {
-	Name   string // of a log field and of a key in JSON
+	Name   string // of what it is about; there may be several keystores
 	OK     bool   // it keeps it apart
 	Value  string // what was found
 	Remedy string // where not OK: what to do about it
@@ -124,19 +124,19 @@ func judgeSocket(socket string) Finding {
 // nothing of it. What is no regular file is left alone: opening it could be
 // noticed.
 func judgeKeystore(path string) Finding {
-	f := Finding{Name: "keystore " + path, Remedy: "let only the key process's user read it, another one than the front's"}
+	f := Finding{Name: "keystore", Remedy: "let only the key process's user read it, another one than the front's"}
 	if _, ok := descriptorNumber(path); ok {
-		f.Value = "the front has handed it on by descriptor, and can read it"
+		f.Value = "the front can read " + path + ", and has handed it on"
 		return f
 	}
 	err := tryOpen(path)
 	switch {
 	case err == nil:
-		f.Value = "the front can open it"
+		f.Value = "the front can open " + path
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
-		f.OK, f.Value = true, fmt.Sprintf("the front can't open it: %v", pathCause(err))
+		f.OK, f.Value = true, fmt.Sprintf("the front can't open %s: %v", path, pathCause(err))
 	default:
-		f.Value = fmt.Sprintf("not known whether the front can open it: %v", pathCause(err))
+		f.Value = fmt.Sprintf("not known whether the front can open %s: %v", path, pathCause(err))
 	}
 	return f
 }
