@@ -4,7 +4,6 @@
 package admin
 
 import (
-	"context"
 	"net"
 	"net/http"
 	"sync"
@@ -38,14 +37,24 @@ func Serve(ln net.Listener, h http.Handler, log *zap.Logger) (stop func()) {
 	if l, err := zap.NewStdLogAt(log.Named("admin"), zap.DebugLevel); err == nil { // it knows the level
 		server.ErrorLog = l
 	}
-	var serving sync.WaitGroup
-	serving.Go(func() { _ = server.Serve(netutil.LimitListener(ln, maxConns)) }) // ends when it is stopped
-	return sync.OnceFunc(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), lastWords)
-		defer cancel()
-		if server.Shutdown(ctx) != nil {
-			_ = server.Close()
+	var serving, open sync.WaitGroup
+	server.ConnState = func(_ net.Conn, now http.ConnState) {
+		switch now {
+		case http.StateNew:
+			open.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			open.Done()
 		}
+	}
+	serving.Go(func() { _ = server.Serve(netutil.LimitListener(ln, maxConns)) }) // ends when ln is closed
+	return sync.OnceFunc(func() {
+		// Shutdown would hang up on whoever connected just now.
+		server.SetKeepAlivesEnabled(false)
+		_ = ln.Close()
 		serving.Wait()
+		late := time.AfterFunc(lastWords, func() { _ = server.Close() })
+		open.Wait()
+		late.Stop()
+		_ = server.Close()
 	})
 }

@@ -34,7 +34,7 @@ func startLineage(t *testing.T, config string) *lineage {
 	t.Helper()
 	l := newLineage(t, config)
 	l.start(exec.Command(l.exe, "--config", l.config, "--log-format", "json"))
-	l.awaitLog(`"listening"`, 1)
+	l.awaitLog(`"logger":"server","msg":"listening"`, 1)
 	return l
 }
 
