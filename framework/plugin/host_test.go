@@ -178,6 +178,46 @@ func TestWatchGoesOnAcrossRestarts(t *testing.T) {
 	}
 }
 
+// What was kept is believed only while the key process's changes are heard of.
+func TestStatusSaysWhetherChangesAreHeardOf(t *testing.T) {
+	t.Parallel()
+	h := startHost(t, "")
+	if h.Status().Watched {
+		t.Error("watched before Watch is called")
+	}
+	told := make(chan bool, 10) // what Status said during each call
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- h.Watch(ctx, func(keymanager.Change) { told <- h.Status().Watched }) }()
+	for round, cause := range []string{"the first Change", "that of the replacement"} {
+		if <-told {
+			t.Errorf("watched before %s was passed on", cause)
+		}
+		eventually(t, "watched after "+cause, func() bool { return h.Status().Watched })
+		if round == 0 {
+			_ = killProcess(h.Describe().PID) // in the gap, and until it is told of, nothing is watched
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	eventually(t, "not watched after Watch", func() bool { return !h.Status().Watched })
+}
+
+// What an opened tier can do is known when Configure answers, not before.
+func TestHostKnowsWhatTheOpenedTierCanDo(t *testing.T) {
+	t.Parallel()
+	h := startHost(t, "")
+	about := h.up().about
+	if !about.GetLists() || !about.GetReloads() || !about.GetWatches() || !about.GetTrusts() || about.GetExplains() {
+		t.Errorf("description %v, want all but explains", about)
+	}
+	if about := startHost(t, "explain").up().about; !about.GetExplains() {
+		t.Errorf("description %v, want explains", about)
+	}
+}
+
 func TestWatchEndsWithTheHost(t *testing.T) {
 	h := startHost(t, "")
 	ended := make(chan error)

@@ -17,11 +17,14 @@ import (
 )
 
 // Bounds on what a key process may have logged. A line costs one token and one
-// more for each 256 bytes.
+// more for each 256 bytes, and many times as much where it is no log line of
+// ours: there is one of those for each signature at debug, while a program that
+// prints that much has nothing to say. A panic's stack has room in the burst.
 const (
 	outputRate  = 4000 // tokens a second
 	outputBurst = 8000
 	outputUnit  = 256 // bytes
+	textCost    = 20  // times
 	maxExcerpt  = 200 // bytes of foreign text in an error
 )
 
@@ -57,7 +60,7 @@ func (o *output) firstText() string {
 }
 
 func (o *output) write(stream string, line []byte, cut bool) {
-	if !o.admit(len(line)) {
+	if !o.admit(line) {
 		return
 	}
 	if stream == "stderr" && !cut {
@@ -106,15 +109,18 @@ func (o *output) keepExcerpt(text string) {
 	}
 }
 
-// admit says whether a line of n bytes may be logged, and reports, at most once
-// a second, how many were not.
-func (o *output) admit(n int) bool {
+// admit says whether a line may be logged, and reports, at most once a second, how
+// many were not.
+func (o *output) admit(line []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := time.Now()
 	o.tokens = min(outputBurst, o.tokens+now.Sub(o.filled).Seconds()*outputRate)
 	o.filled = now
-	cost := float64(1 + n/outputUnit)
+	cost := float64(1 + len(line)/outputUnit)
+	if !bytes.HasPrefix(line, []byte("{")) {
+		cost *= textCost
+	}
 	if o.tokens < cost {
 		o.dropped++
 		return false

@@ -89,22 +89,23 @@ func TestFloodIsCutToItsRateAndSaid(t *testing.T) {
 		core, logs := observer.New(zap.DebugLevel)
 		o := newOutput(zap.New(core), "t")
 		w := o.stream("stderr")
+		const most = outputBurst / textCost
 		flood := func(lines int) {
 			for range lines {
 				_, _ = w.Write([]byte("x\n"))
 			}
 		}
-		flood(3 * outputBurst)
-		if n := logs.FilterMessage("plugin output").Len(); n != outputBurst {
-			t.Errorf("%d lines at once, want %d", n, outputBurst)
+		flood(3 * most)
+		if n := logs.FilterMessage("plugin output").Len(); n != most {
+			t.Errorf("%d lines at once, want %d", n, most)
 		}
 		time.Sleep(2 * time.Second)
 		flood(1)
 		said := logs.FilterMessageSnippet("dropped").All()
-		if len(said) != 1 || said[0].ContextMap()["lines"] != int64(2*outputBurst) {
+		if len(said) != 1 || said[0].ContextMap()["lines"] != int64(2*most) {
 			t.Errorf("said %v", said)
 		}
-		flood(3 * outputBurst)
+		flood(3 * most)
 		o.end()
 		if n := logs.FilterMessageSnippet("dropped").Len(); n != 2 {
 			t.Errorf("said %d times, want one more at the end", n)

@@ -173,6 +173,7 @@ func TestFollowersHearThatNobodyWatches(t *testing.T) {
 			t.Errorf("following while nobody watches ended with %v", err)
 		}
 		km.changes <- keymanager.Change{Generation: 12} // it is watched again
+		synctest.Wait()
 		last := follow()
 		s.close()
 		if err := <-last; !errors.Is(err, ErrClosed) {

@@ -348,6 +348,52 @@ func TestFaultP07_CrashLoop(t *testing.T) {
 	} else if said := d.count(`"key process started"`); said > n || said < n-1 {
 		t.Errorf("%d starts, %d lines", n, said)
 	}
+	// The open connection has its time, until tlsd is told again.
+	for range 2 {
+		syscall.Kill(d.cmd.Process.Pid, syscall.SIGTERM)
+		time.Sleep(300 * time.Millisecond)
+	}
+	d.ended = true
+	select {
+	case <-d.exited:
+	case <-time.After(10 * time.Second):
+		t.Error("a second SIGTERM did not end tlsd")
+	}
+}
+
+// A plugin that never stops writing to standard output or standard error, by a
+// program that it has left behind on its pipes.
+func TestFault_PluginFloods(t *testing.T) {
+	t.Parallel()
+	for stream, redirect := range map[string]string{"stdout": "2>/dev/null", "stderr": ">&2"} {
+		t.Run(stream, func(t *testing.T) {
+			t.Parallel()
+			plugin := writeFile(t, filepath.Join(t.TempDir(), "plugin"), fmt.Appendf(nil,
+				"#!/bin/sh\n(sleep 0.5; exec yes %s 3>&-) &\nexec %s\n", redirect, bin("tlsd-keymanager-pkixcached")))
+			if err := os.Chmod(plugin, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			d, s := echoing(t, "--plugin", "x="+plugin, "--keymanager", "x")
+			conf := clientOf(s)
+			d.awaitLog("plugin output dropped")
+			pid := d.keyProcess(0)
+			for range 20 {
+				c, err := d.handshake(conf)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Close()
+			}
+			syscall.Kill(pid, syscall.SIGKILL)
+			d.untilServed(conf)
+			if d.count("it hangs") > 0 || d.count(`"key process ended"`) != 1 {
+				t.Errorf("the flood was taken for more\n%.4000s", d.log)
+			}
+			if n := len(d.log.String()); n > 1<<18 {
+				t.Errorf("a log of %d bytes", n)
+			}
+		})
+	}
 }
 
 // A terminal sends SIGINT to the whole group: tlsd ends, and the key process
