@@ -82,6 +82,29 @@ func (e *executable) check() error {
 	case mode.Perm()&0o020 != 0 && e.sum == "":
 		return fmt.Errorf("its group may write to it (mode %#o); run chmod g-w on it or give its SHA-256", mode.Perm())
 	}
+	if e.sum != "" {
+		return nil // what another puts in its place doesn't run
+	}
+	return checkParents(e.path)
+}
+
+// checkParents refuses a file whose place anybody could give to another: there
+// is a directory above it that everybody may write to, and that isn't sticky.
+func checkParents(path string) error {
+	dir, err := filepath.EvalSymlinks(path)
+	for err == nil && filepath.Dir(dir) != dir {
+		dir = filepath.Dir(dir)
+		var info fs.FileInfo
+		if info, err = os.Stat(dir); err != nil {
+			break
+		}
+		if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+			return fmt.Errorf("everybody may put another in its place: directory %q has mode %#o; run chmod o-w on it or give the plugin's SHA-256", dir, info.Mode().Perm())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("look at the directories above it: %w", pathCause(err))
+	}
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -63,6 +64,8 @@ func TestWhatIsNoPluginIsRefusedWithItsReason(t *testing.T) {
 		{"directory", Command{Path: dir}, `: is a directory, not an executable file`},
 		{"not-executable", Command{Path: writeProgram(t, "x", 0o644)}, `: is not executable \(mode 0644\); run chmod \+x on it`},
 		{"world-writable", Command{Path: writeProgram(t, "x", 0o757)}, `: everybody may write to it \(mode 0757\)`},
+		{"world-writable-with-checksum", Command{Path: writeProgram(t, "x", 0o757), SHA256: sum}, `: everybody may write to it \(mode 0757\)`},
+		{"directory-of-everybody", Command{Path: exposed(t, 0o777)}, `: everybody may put another in its place: directory ".*open" has mode 0777`},
 		{"group-writable", Command{Path: writeProgram(t, "x", 0o775)}, `: its group may write to it \(mode 0775\).*give its SHA-256`},
 		{"wrong-checksum", Command{Path: script("exit 0"), SHA256: sum}, `: wrong SHA-256: expected ` + sum + `, found [0-9a-f]{64}`},
 		{"no-checksum-at-all", Command{Path: script("exit 0"), SHA256: "abc"}, `: SHA-256 "abc": want 64 hexadecimal digits`},
@@ -107,6 +110,47 @@ func TestWhatIsNoPluginIsRefusedWithItsReason(t *testing.T) {
 			}
 		})
 	}
+}
+
+// exposed is a script below a directory of that mode.
+func exposed(t *testing.T, mode os.FileMode) string {
+	t.Helper()
+	program := writeProgram(t, "#!/bin/sh\nexit 0\n", 0o755)
+	open := filepath.Join(t.TempDir(), "open")
+	path := filepath.Join(open, "inner", "program")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.Rename(program, path), os.Chmod(open, mode)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// What others could put in a file's place is no matter where they can't, or
+// where it would be noticed.
+func TestDirectoriesAboveAPlugin(t *testing.T) {
+	if err := checkParents(exposed(t, 0o777|os.ModeSticky)); err != nil {
+		t.Errorf("sticky: %v", err)
+	}
+	path, sum := testBinary(t)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := exposed(t, 0o777)
+	if err := os.WriteFile(place, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h := startHost(t, "", func(s *hostSetup) { s.cmd.Path, s.cmd.SHA256 = place, sum })
+	h.mustSign(t, mustSelect(t, h.Host).Key)
+}
+
+// A file that its group may write to is what its checksum says, or doesn't run.
+func TestGroupWritablePluginNeedsAChecksum(t *testing.T) {
+	path, _ := testBinary(t)
+	content := "#!/bin/sh\nexec " + path + "\n"
+	script := writeProgram(t, content, 0o775)
+	sum := sha256.Sum256([]byte(content))
+	h := startHost(t, "", func(s *hostSetup) { s.cmd.Path, s.cmd.SHA256 = script, hex.EncodeToString(sum[:]) })
+	h.mustSign(t, mustSelect(t, h.Host).Key)
 }
 
 // foreignELF is the header of an executable for a machine that this is not.
