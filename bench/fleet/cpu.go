@@ -22,9 +22,9 @@ func (c CPU) Sub(before CPU) CPU { return CPU{c.First - before.First, c.Others -
 func (s *Server) CPU() (CPU, error) {
 	var c CPU
 	for i, pid := range s.PIDs() {
-		d, err := cpuClock(pid)
+		d, err := CPUOf(pid)
 		if err != nil {
-			return CPU{}, fmt.Errorf("CPU time of process %d: %w", pid, err)
+			return CPU{}, err
 		}
 		if i == 0 {
 			c.First = d
@@ -33,4 +33,13 @@ func (s *Server) CPU() (CPU, error) {
 		}
 	}
 	return c, nil
+}
+
+// CPUOf returns the CPU time that one process has used so far, user and system.
+func CPUOf(pid int) (time.Duration, error) {
+	d, err := cpuClock(pid)
+	if err != nil {
+		return 0, fmt.Errorf("CPU time of process %d: %w", pid, err)
+	}
+	return d, nil
 }

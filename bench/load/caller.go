@@ -6,12 +6,10 @@ package load
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"time"
 )
 
@@ -32,27 +30,20 @@ type caller struct {
 // newCaller makes a caller that has seen that the server is the one that is
 // meant, and that has a session to resume where it is to.
 func newCaller(ctx context.Context, j Job) (*caller, error) {
-	c := &caller{addr: j.Addr, config: &tls.Config{
-		ServerName: j.Name,
-		MinVersion: j.Version, MaxVersion: j.Version,
-		// In TLS 1.2 the second one is what allows a P-256 certificate.
-		CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP256},
-	}}
-	roots, err := os.ReadFile(j.CA)
+	config, err := Client(j.CA, j.Name, j.Version)
 	if err != nil {
-		return nil, fmt.Errorf("load: read root: %w", err)
+		return nil, fmt.Errorf("load: %w", err)
 	}
-	c.config.RootCAs = x509.NewCertPool()
-	c.config.RootCAs.AppendCertsFromPEM(roots)
+	c := &caller{addr: j.Addr, config: config}
 	if _, err := c.call(ctx); err != nil {
 		return nil, fmt.Errorf("load: first handshake: %w", err)
 	}
 	// Verified once is enough: from here on clients cost as little as they can.
-	c.config.InsecureSkipVerify = true
+	config.VerifyConnection = nil
 	if !j.Resume {
 		return c, nil
 	}
-	c.config.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+	config.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 	_, err = c.call(ctx)
 	c.resumes = true
 	return c, err

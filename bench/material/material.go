@@ -21,11 +21,14 @@ const Name = "bench.example"
 // Password opens the PKCS#12 and each key in it.
 const Password = "changeit"
 
+// Iterations of each key derivation, as keytool's, where Spec doesn't say.
+const Iterations = 10_000
+
 // Spec says what is made.
 type Spec struct {
 	Key        testca.KeyType // empty: P-256
 	Entries    int            // of the PKCS#12; 0: one
-	Iterations int            // of each key derivation; 0: 10,000, as keytool's
+	Iterations int            // of each key derivation; 0: Iterations
 }
 
 // Files are paths below one directory. All but Store are about the entry that
@@ -57,7 +60,7 @@ func Make(dir string, s Spec) (f Files, err error) {
 	f.Chain = leaf.Chain()
 	iterations := s.Iterations
 	if iterations == 0 {
-		iterations = 10_000
+		iterations = Iterations
 	}
 	testca.PKCS12{Iterations: iterations}.Write(t, f.Store, Password, entries...)
 	testca.WritePEM(t, f.Cert, f.Key, leaf)

@@ -8,7 +8,6 @@ package whole
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -23,8 +22,9 @@ import (
 // Candidate is a server that can be started with what was made for it. The
 // first one of a Field is the reference.
 type Candidate struct {
-	Name    string
-	Command func(f material.Files, addr string) (*exec.Cmd, error)
+	Name     string
+	FullOnly bool // resumes no session
+	Command  func(f material.Files, addr string) (*exec.Cmd, error)
 }
 
 // Way is one way of making handshakes.
@@ -34,26 +34,21 @@ type Way struct {
 	Callers int
 }
 
-// String is how tables call it: "TLS 1.3, resumed, 4 callers".
-func (w Way) String() string {
-	kind := "full"
-	if w.Resume {
-		kind = "resumed"
-	}
-	return fmt.Sprintf("%s, %s, %d callers", tls.VersionName(w.Version), kind, w.Callers)
-}
-
 // Field is candidates that run side by side, with keys of one type.
 type Field struct {
 	files   material.Files
-	loader  func() *exec.Cmd // a process that calls load.Serve
-	names   []string
-	servers []*fleet.Server
+	loader  func() (*exec.Cmd, error) // a process that calls load.Serve
+	running []running
+}
+
+type running struct {
+	Candidate
+	*fleet.Server
 }
 
 // NewField starts all candidates. The caller closes the Field; on error nothing
 // is left running.
-func NewField(ctx context.Context, f material.Files, loader func() *exec.Cmd, all []Candidate) (_ *Field, err error) {
+func NewField(ctx context.Context, f material.Files, loader func() (*exec.Cmd, error), all []Candidate) (_ *Field, err error) {
 	field := &Field{files: f, loader: loader}
 	defer func() {
 		if err != nil {
@@ -65,8 +60,7 @@ func NewField(ctx context.Context, f material.Files, loader func() *exec.Cmd, al
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
-		field.names = append(field.names, c.Name)
-		field.servers = append(field.servers, s)
+		field.running = append(field.running, running{c, s})
 	}
 	return field, nil
 }
@@ -86,22 +80,25 @@ func start(ctx context.Context, c Candidate, f material.Files) (*fleet.Server, e
 // Close ends all servers.
 func (f *Field) Close() error {
 	var errs []error
-	for _, s := range f.servers {
+	for _, s := range f.running {
 		errs = append(errs, s.Stop())
 	}
 	return errors.Join(errs...)
 }
 
-// Run compares the candidates: each has a turn in each round.
+// Run compares the candidates: each that can has a turn in each round.
 func (f *Field) Run(ctx context.Context, w Way, rounds int, turn time.Duration) ([]compare.Row, error) {
-	contenders := make([]compare.Contender, len(f.servers))
-	for i, s := range f.servers {
-		contenders[i] = compare.Contender{Name: f.names[i], Measure: func(ctx context.Context) (compare.Sample, error) {
-			return f.measure(s, load.Job{
-				Addr: s.Addr, Name: material.Name, CA: f.files.CA,
+	var contenders []compare.Contender
+	for _, r := range f.running {
+		if w.Resume && r.FullOnly {
+			continue
+		}
+		contenders = append(contenders, compare.Contender{Name: r.Name, Measure: func(ctx context.Context) (compare.Sample, error) {
+			return f.measure(r.Server, load.Job{
+				Addr: r.Addr, Name: material.Name, CA: f.files.CA,
 				Version: w.Version, Resume: w.Resume, Callers: w.Callers, Duration: turn,
 			})
-		}}
+		}})
 	}
 	return compare.Run(ctx, rounds, contenders)
 }
@@ -109,8 +106,12 @@ func (f *Field) Run(ctx context.Context, w Way, rounds int, turn time.Duration) 
 // measure has the job done by a process of its own and counts what the server
 // spends meanwhile.
 func (f *Field) measure(s *fleet.Server, j load.Job) (compare.Sample, error) {
+	loader, err := f.loader()
+	if err != nil {
+		return compare.Sample{}, err
+	}
 	var before fleet.CPU
-	result, err := load.Start(f.loader(), j, func() (err error) {
+	result, err := load.Start(loader, j, func() (err error) {
 		before, err = s.CPU()
 		return err
 	})

@@ -1,19 +1,25 @@
 // SPDX-FileCopyrightText: The tlsd authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command tlsbench measures tlsd beside plain crypto/tls. See docs/performance.md.
+// Command tlsbench measures tlsd beside plain crypto/tls; docs/performance.md
+// says what its figures mean.
 //
-//	go run ./bench/cmd/tlsbench -only pkixcached -key p256 -callers 4,32 -rounds 6
+//	tlsbench servers -only pkixcached -key p256 -callers 4,32 -rounds 6
+//	tlsbench memory -only pkixcached,sunx509 -entries 1,1000
+//	tlsbench all
 package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
-	"github.com/tlsd/tlsd/bench/load"
 	"github.com/tlsd/tlsd/framework/plugin"
 )
 
@@ -21,18 +27,50 @@ func main() {
 	plugin.Main(tiers()...)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	err := run(ctx, os.Args[1:], os.Stdout)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "tlsbench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
-	if len(args) > 0 && args[0] == partLoad {
-		return load.Serve(ctx, os.Stdin, os.Stdout)
+// run runs the command that args name. Without one it measures servers.
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	name := "servers"
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		name, args = args[0], args[1:]
 	}
-	if len(args) == partArgs {
-		return serve(ctx, args)
+	switch name {
+	case "servers":
+		_, err := servers(ctx, args, stdout)
+		return err
+	case "memory":
+		_, err := inMemory(ctx, args, stdout)
+		return err
+	case "all":
+		return everything(ctx, args, stdout)
 	}
-	return servers(ctx, args)
+	return play(ctx, name, args)
+}
+
+// lists are the flags of a command whose values are lists.
+type lists struct{ *flag.FlagSet }
+
+func flags(name string) lists { return lists{flag.NewFlagSet("tlsbench "+name, flag.ContinueOnError)} }
+
+// list defines a flag with values that commas part.
+func (l lists) list(p *[]string, name, def, usage string) {
+	*p = strings.Split(def, ",")
+	l.Func(name, usage+" (default "+def+")", func(s string) error {
+		*p = strings.Split(s, ",")
+		return nil
+	})
+}
+
+// each defines a flag that may be given more than once.
+func (l lists) each(p *[]string, name, usage string) {
+	l.Func(name, usage+"; may be repeated", func(s string) error {
+		*p = append(*p, s)
+		return nil
+	})
 }

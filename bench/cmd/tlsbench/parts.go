@@ -5,9 +5,17 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
 
 	"github.com/tlsd/tlsd/bench/fleet"
+	"github.com/tlsd/tlsd/bench/load"
+	"github.com/tlsd/tlsd/bench/material"
+	"github.com/tlsd/tlsd/bench/memory"
+	"github.com/tlsd/tlsd/bench/report"
 	"github.com/tlsd/tlsd/framework"
 	"github.com/tlsd/tlsd/framework/keymanager"
 	"github.com/tlsd/tlsd/plugins/pkix"
@@ -15,32 +23,46 @@ import (
 	"github.com/tlsd/tlsd/plugins/sunx509"
 )
 
-// Parts that tlsbench plays in processes of its own: the load generator, and
-// the servers that whole.Self starts, where a tier's name is a part too.
+// Parts that tlsbench plays in processes of its own, where the name of a tier is
+// a part too: a server as partPlain, but for its key.
 const (
-	partLoad  = "load"
-	partPlain = "crypto/tls"
-	partHTTP  = "net/http"
-
-	partArgs = 6 // part, address, certificate, key, keystore, password file
+	partLoad   = "load"
+	partPlain  = report.Plain
+	partHTTP   = "net/http"
+	partMemory = "turns"
 )
 
 func tiers() []keymanager.Tier {
 	return []keymanager.Tier{pkixcached.Tier(), sunx509.Tier(), pkix.Tier()}
 }
 
-// serve plays a server's part until ctx ends.
-func serve(ctx context.Context, args []string) error {
-	part, addr, cert, key, store, password := args[0], args[1], args[2], args[3], args[4], args[5]
-	switch part {
-	case partPlain:
-		return fleet.ServePlain(ctx, addr, cert, key)
-	case partHTTP:
-		return fleet.ServeHTTP(ctx, addr, cert, key)
+func tierNamed(name string) *keymanager.Tier {
+	for _, t := range tiers() {
+		if t.Name == name {
+			return &t
+		}
 	}
-	return serveIsolated(ctx, addr, part, keymanager.Source{
-		Paths: []string{store}, Store: keymanager.PasswordRef{File: password},
-	})
+	return nil
+}
+
+// play plays a part until ctx or its input ends.
+func play(ctx context.Context, part string, args []string) error {
+	const serverArgs = 5 // address, certificate, key, keystore, password file: see whole.Self
+	switch {
+	case part == partLoad:
+		return load.Serve(ctx, os.Stdin, os.Stdout)
+	case part == partMemory && len(args) == 1:
+		return playMemory(ctx, args[0])
+	case part == partPlain && len(args) == serverArgs:
+		return fleet.ServePlain(ctx, args[0], args[1], args[2])
+	case part == partHTTP && len(args) == serverArgs:
+		return fleet.ServeHTTP(ctx, args[0], args[1], args[2])
+	case tierNamed(part) != nil && len(args) == serverArgs:
+		return serveIsolated(ctx, args[0], part, keymanager.Source{
+			Paths: []string{args[3]}, Store: keymanager.PasswordRef{File: args[4]},
+		})
+	}
+	return fmt.Errorf("no command %q: there are servers, memory and all", part)
 }
 
 // serveIsolated is the reference but for its key, which a key process holds.
@@ -51,4 +73,37 @@ func serveIsolated(ctx context.Context, addr, tier string, store keymanager.Sour
 	}
 	defer func() { err = errors.Join(err, keys.Close()) }()
 	return fleet.ServeConfig(ctx, addr, keys.TLSConfig())
+}
+
+// memoryJob is what a process is given that has turns in memory.
+type memoryJob struct {
+	Files       material.Files
+	Tier        string // empty: crypto/tls with its key; report.Derivation: no handshakes, but key derivations
+	Version     uint16
+	Resume, SNI bool
+}
+
+func playMemory(ctx context.Context, arg string) (err error) {
+	var j memoryJob
+	if err := json.Unmarshal([]byte(arg), &j); err != nil {
+		return fmt.Errorf("read job: %w", err)
+	}
+	if j.Tier == report.Derivation {
+		return memory.Serve(os.Stdin, os.Stdout, memory.Derive)
+	}
+	p, err := memory.NewPair(ctx, j.Files, memory.Spec{Tier: tierNamed(j.Tier), Version: j.Version, Resume: j.Resume, SNI: j.SNI})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	return memory.Serve(os.Stdin, os.Stdout, p.Handshake)
+}
+
+// self returns a command that plays a part of this program.
+func self(args ...string) (*exec.Cmd, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return exec.Command(path, args...), nil
 }

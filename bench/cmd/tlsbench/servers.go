@@ -7,122 +7,124 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tlsd/tlsd/bench/compare"
 	"github.com/tlsd/tlsd/bench/material"
+	"github.com/tlsd/tlsd/bench/report"
 	"github.com/tlsd/tlsd/bench/whole"
 	"github.com/tlsd/tlsd/internal/testca"
 )
 
-// plan is what is measured of whole servers.
-type plan struct {
-	tiers    []string
-	keys     []string
-	versions []string
-	resume   []string
-	callers  []string
-	entries  int
-	rounds   int
-	turn     time.Duration
-	builds   []string // NAME=PATH
-	http     bool
-	library  bool
-	env      []string
+// ways are the flags that say what handshakes are made, and how long.
+type ways struct {
+	tiers, keys, versions, resume []string
+	rounds                        int
+	turn                          time.Duration
 }
 
-func parse(args []string) (*plan, error) {
-	p := &plan{}
-	f := flag.NewFlagSet("tlsbench", flag.ContinueOnError)
-	list := func(p *[]string, name, def, usage string) {
-		*p = strings.Split(def, ",")
-		f.Func(name, usage+" (default "+def+")", func(s string) error { *p = strings.Split(s, ","); return nil })
-	}
-	list(&p.tiers, "only", "pkixcached,sunx509,pkix", "tiers")
-	list(&p.keys, "key", "p256,rsa2048", "key types")
-	list(&p.versions, "version", "1.3", "TLS versions: 1.3, 1.2")
-	list(&p.resume, "resume", "no", "no, yes: full handshakes, resumed ones")
-	list(&p.callers, "callers", "4,32", "clients at once")
-	f.IntVar(&p.entries, "entries", 1, "entries of the keystore; the last one is served")
-	f.IntVar(&p.rounds, "rounds", 8, "turns of each server")
-	f.DurationVar(&p.turn, "turn", 1500*time.Millisecond, "time of each turn")
-	f.BoolVar(&p.http, "http", false, "measure net/http with its key too")
-	f.BoolVar(&p.library, "library", false, "measure the library in the reference's place too: the same accept loop, no connection is served")
-	f.Func("tlsd", "NAME=PATH: measure this executable, repeatable (default: tlsd of this tree is built)", appendTo(&p.builds))
-	f.Func("env", "NAME=VALUE for tlsd's environment, repeatable", appendTo(&p.env))
-	return p, f.Parse(args)
+func (l lists) ways(w *ways, keys string) {
+	l.list(&w.tiers, "only", "pkixcached,sunx509,pkix", "tiers")
+	l.list(&w.keys, "key", keys, "key types")
+	l.list(&w.versions, "version", "1.3", "TLS versions: 1.3, 1.2")
+	l.list(&w.resume, "resume", "no", "no, yes: full handshakes, resumed ones")
+	l.IntVar(&w.rounds, "rounds", 8, "turns of each candidate")
+	l.DurationVar(&w.turn, "turn", 1500*time.Millisecond, "time of each turn")
 }
 
-func appendTo(list *[]string) func(string) error {
-	return func(s string) error { *list = append(*list, s); return nil }
-}
-
-// servers measures whole servers as args say.
-func servers(ctx context.Context, args []string) error {
-	p, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "tlsbench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	candidates, err := p.candidates(dir)
-	if err != nil {
-		return err
-	}
-	for _, key := range p.keys {
-		if err := p.field(ctx, filepath.Join(dir, key), key, candidates); err != nil {
-			return err
+func versionOf(s string) (uint16, error) {
+	for _, v := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		if tls.VersionName(v) == "TLS "+s {
+			return v, nil
 		}
 	}
-	return nil
+	return 0, fmt.Errorf("flag -version: %q is neither 1.2 nor 1.3", s)
+}
+
+// serversPlan is what is measured of whole servers.
+type serversPlan struct {
+	ways
+	callers              []string
+	entries              int
+	builds, env          []string // NAME=PATH, NAME=VALUE
+	http, library, nginx bool
+	dir                  string
+	stdout               io.Writer
+}
+
+// servers measures whole servers as args say and prints what it finds.
+func servers(ctx context.Context, args []string, stdout io.Writer) (records []report.Record, err error) {
+	p, f := &serversPlan{stdout: stdout}, flags("servers")
+	f.ways(&p.ways, "p256,rsa2048")
+	f.list(&p.callers, "callers", "4,32", "clients at once")
+	f.IntVar(&p.entries, "entries", 1, "entries of the keystore; the last one is served")
+	f.BoolVar(&p.http, "http", false, "measure net/http with its key too")
+	f.BoolVar(&p.library, "library", false, "measure the library in the reference's place too: the same accept loop, no connection is served")
+	f.BoolVar(&p.nginx, "nginx", false, "measure nginx too, where it is installed")
+	f.each(&p.builds, "tlsd", "NAME=PATH: measure this executable (default: tlsd is built)")
+	f.each(&p.env, "env", "NAME=VALUE for tlsd's environment")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if p.dir, err = os.MkdirTemp("", "tlsbench-"); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(p.dir)
+	candidates, err := p.candidates()
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range p.keys {
+		of, err := p.field(ctx, key, candidates)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, of...)
+	}
+	return records, nil
 }
 
 // candidates are the reference and each tier of each build.
-func (p *plan) candidates(dir string) ([]whole.Candidate, error) {
+func (p *serversPlan) candidates() ([]whole.Candidate, error) {
 	if len(p.builds) == 0 {
-		path := filepath.Join(dir, "tlsd")
+		path := filepath.Join(p.dir, "tlsd")
 		if err := build(path); err != nil {
 			return nil, err
 		}
-		p.builds = []string{"=" + path}
+		p.builds = []string{"tlsd=" + path}
 	}
 	all := []whole.Candidate{whole.Self(partPlain, partPlain)}
 	if p.http {
 		all = append(all, whole.Self(partHTTP, partHTTP))
 	}
-	if p.library {
-		for _, tier := range p.tiers {
+	if path, err := exec.LookPath("nginx"); p.nginx && err == nil {
+		all = append(all, whole.Nginx(path))
+	}
+	for _, tier := range p.tiers {
+		if p.library {
 			all = append(all, whole.Self("library "+tier, tier))
 		}
-	}
-	for _, b := range p.builds {
-		name, path, ok := strings.Cut(b, "=")
-		if !ok {
-			return nil, fmt.Errorf("flag -tlsd: %q is not NAME=PATH", b)
-		}
-		for _, tier := range p.tiers {
+		for _, b := range p.builds {
+			name, path, ok := strings.Cut(b, "=")
+			if !ok {
+				return nil, fmt.Errorf("flag -tlsd: %q is not NAME=PATH", b)
+			}
 			all = append(all, whole.Tlsd(name, path, tier, p.env...))
 		}
 	}
 	return all, nil
 }
 
-// build makes tlsd as the Makefile does.
+// build makes tlsd as the Makefile does, but for the version in it.
 func build(path string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-o", path, "github.com/tlsd/tlsd/cmd/tlsd")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", path, "github.com/tlsd/tlsd/cmd/tlsd")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build tlsd: %w: %s", err, out)
@@ -131,49 +133,60 @@ func build(path string) error {
 }
 
 // field measures servers with one type of key, in all ways.
-func (p *plan) field(ctx context.Context, dir, key string, candidates []whole.Candidate) (err error) {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	files, err := material.Make(dir, material.Spec{Key: testca.KeyType(strings.ToUpper(key)), Entries: p.entries})
+func (p *serversPlan) field(ctx context.Context, key string, candidates []whole.Candidate) (records []report.Record, err error) {
+	files, err := makeFiles(p.dir, key, p.entries)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	self, err := os.Executable()
+	f, err := whole.NewField(ctx, files, func() (*exec.Cmd, error) { return self(partLoad) }, candidates)
 	if err != nil {
-		return err
-	}
-	f, err := whole.NewField(ctx, files, func() *exec.Cmd { return exec.Command(self, partLoad) }, candidates)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	ways, err := p.ways()
-	if err != nil {
-		return err
-	}
-	for _, w := range ways {
-		rows, err := f.Run(ctx, w, p.rounds, p.turn)
-		if err != nil {
-			return err
-		}
-		printRows(os.Stdout, key, w, rows)
-	}
-	return nil
-}
-
-func (p *plan) ways() (ways []whole.Way, err error) {
-	versions := map[string]uint16{"1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13}
 	for _, version := range p.versions {
 		for _, resume := range p.resume {
 			for _, callers := range p.callers {
-				n, err := strconv.Atoi(callers)
-				if err != nil || n < 1 || versions[version] == 0 || !slices.Contains([]string{"no", "yes"}, resume) {
-					return nil, fmt.Errorf("no way to measure: -version %s -resume %s -callers %s", version, resume, callers)
+				s := report.Setting{Part: report.Servers, Key: key, Version: version, Resume: resume == "yes", SNI: true, Entries: p.entries}
+				if s.Callers, err = strconv.Atoi(callers); err != nil || s.Callers < 1 {
+					return nil, fmt.Errorf("flag -callers: %q is not a number of clients", callers)
 				}
-				ways = append(ways, whole.Way{Version: versions[version], Resume: resume == "yes", Callers: n})
+				of, err := p.run(ctx, f, s)
+				if err != nil {
+					return nil, err
+				}
+				records = append(records, of...)
 			}
 		}
 	}
-	return ways, nil
+	return records, nil
+}
+
+func (p *serversPlan) run(ctx context.Context, f *whole.Field, s report.Setting) ([]report.Record, error) {
+	version, err := versionOf(s.Version)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := f.Run(ctx, whole.Way{Version: version, Resume: s.Resume, Callers: s.Callers}, p.rounds, p.turn)
+	if err != nil {
+		return nil, err
+	}
+	records := recordsOf(s, rows)
+	report.Print(p.stdout, records)
+	return records, nil
+}
+
+func recordsOf(s report.Setting, rows []compare.Row) (records []report.Record) {
+	for _, r := range rows {
+		records = append(records, report.Record{Setting: s, Row: r})
+	}
+	return records
+}
+
+// makeFiles makes what servers are given in a directory of its own below dir.
+func makeFiles(dir, key string, entries int) (material.Files, error) {
+	dir = filepath.Join(dir, fmt.Sprintf("%s-%d", key, entries))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return material.Files{}, err
+	}
+	return material.Make(dir, material.Spec{Key: testca.KeyType(strings.ToUpper(key)), Entries: entries})
 }

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tlsd/tlsd/bench/report"
+	"github.com/tlsd/tlsd/framework/plugin"
+)
+
+// TestMain lets the test's executable play the parts that tlsbench's does.
+func TestMain(m *testing.M) {
+	plugin.Main(tiers()...)
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// What is measured so shortly says nothing; that everything works is all that
+// is looked at.
+func TestServers(t *testing.T) {
+	tlsd := filepath.Join(t.TempDir(), "tlsd")
+	if err := build(tlsd); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{
+		"-key rsa2048 -version 1.3 -resume no",
+		"-key p256 -version 1.2,1.3 -resume no,yes",
+	} {
+		args := append(strings.Fields(args), "-only", "pkixcached", "-callers", "2", "-rounds", "1", "-turn", "50ms", "-http", "-library", "-tlsd", "tlsd="+tlsd)
+		records, err := servers(t.Context(), args, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for _, r := range records {
+			seen[r.Name] = true
+			isolated := strings.Contains(r.Name, "pkixcached")
+			if r.CPU <= 0 || r.Rate <= 0 || r.P99 < r.P50 || r.P50 <= 0 || r.Ratio.Median <= 0 || (r.Helpers > 0) != (isolated && !r.Resume) {
+				t.Errorf("%s: %+v", r.Setting, r.Row)
+			}
+		}
+		if want := []string{"crypto/tls", "net/http", "library pkixcached", "tlsd pkixcached"}; len(seen) != len(want) {
+			t.Errorf("measured %v, want %v", seen, want)
+		}
+	}
+}
+
+func TestInMemory(t *testing.T) {
+	records, err := inMemory(t.Context(), strings.Fields("-rounds 1 -turn 20ms -entries 1,3 -sni yes,no -resume no,yes -version 1.2,1.3"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 2 * 2 * 2 * 2 * 5; len(records) != want {
+		t.Errorf("%d records, want %d", len(records), want)
+	}
+	if table := report.Table(records); strings.Count(table, "not measured") != 5 {
+		t.Errorf("of what was measured the table says\n%s", table)
+	}
+}
