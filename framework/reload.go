@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"go.uber.org/zap"
 
@@ -54,7 +55,7 @@ func (s *Server) Reload(ctx context.Context) error {
 // its place when it is ready; the old one ends when the handshakes that it began
 // have had their time.
 //
-// Log, Observer, Bind and Tiers stay those that NewServer was given.
+// Log, Observer, Bind, Self and Tiers stay those that NewServer was given.
 func (s *Server) Apply(ctx context.Context, cfg Config) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -65,8 +66,11 @@ func (s *Server) Apply(ctx context.Context, cfg Config) error {
 
 func (s *Server) apply(ctx context.Context, cfg Config) error {
 	now := &s.now.Load().cfg
-	cfg.Log, cfg.Observer, cfg.Bind, cfg.Tiers = now.Log, now.Observer, now.Bind, now.Tiers
+	cfg.Log, cfg.Observer, cfg.Bind, cfg.Tiers, cfg.Self = now.Log, now.Observer, now.Bind, now.Tiers, now.Self
 	cfg = cfg.withListeners()
+	if strings.HasPrefix(cfg.KeyManager, unixPrefix) != strings.HasPrefix(now.KeyManager, unixPrefix) {
+		return fmt.Errorf("keymanager %q after %q takes a restart: what an endpoint's front gives up when it starts, key processes of its own would lack", cfg.KeyManager, now.KeyManager)
+	}
 	if err := cfg.checkListeners(); err != nil {
 		return err
 	}

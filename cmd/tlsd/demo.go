@@ -72,7 +72,7 @@ func newDemo(ctx context.Context, names []string) (_ demo, err error) {
 			return demo{}, err
 		}
 	}
-	child.Args[0] = os.Args[0]
+	child.Args[0] = "tlsd" // whatever this process was called by
 	child.Env = []string{}
 	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's SIGINT is for its parent
 	if out, err := child.CombinedOutput(); err != nil {

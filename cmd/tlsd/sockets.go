@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/cloudflare/tableflip"
@@ -18,13 +20,17 @@ import (
 )
 
 // sockets are the listening sockets of this process: those of the process whose
-// place it takes, those that systemd passed, and else its own. It is not for
-// concurrent use, but for the closing of what Bind returned.
+// place it takes, those that systemd passed, and else its own. Bind is called by
+// one goroutine at a time.
 type sockets struct {
 	flip    *tableflip.Upgrader
-	serving chan struct{}       // closed when this process serves, and so can be followed by another
-	systemd []passed            // not asked for yet
-	files   []*net.UnixListener // whose file ends with them, unless another process has them
+	serving chan struct{} // closed when this process serves, and so can be followed by another
+	systemd []passed      // not asked for yet
+
+	mu    sync.Mutex          // guards files
+	files []*net.UnixListener // whose file ends with them, unless another process has them
+
+	handedOver atomic.Bool // another process has the sockets
 }
 
 // Who made a socket. Sockets keep that word on their way to the next process,
@@ -105,22 +111,42 @@ func (s *sockets) add(maker, address string, ln net.Listener) (net.Listener, err
 func (s *sockets) bound(maker string, ln net.Listener) net.Listener {
 	if file, ok := ln.(*net.UnixListener); ok && maker == madeByTlsd {
 		file.SetUnlinkOnClose(true)
+		s.mu.Lock()
 		s.files = append(s.files, file)
+		s.mu.Unlock()
 	}
-	return bound{ln, s}
+	return bound{ln, maker, s}
 }
 
 // bound is a listener of which tableflip keeps a second descriptor. The kernel
 // would go on to take connections for it that nobody accepts.
 type bound struct {
 	net.Listener
-	all *sockets
+	maker string
+	all   *sockets
 }
 
-// Close closes the listener. From then on no process can take over.
+// Close ends listening at the socket, whoever has a descriptor of it, unless
+// others listen there: the process that took over, or systemd.
 func (b bound) Close() error {
-	b.all.stop()
+	if b.maker == madeByTlsd && !b.all.handedOver.Load() {
+		b.shut()
+	}
 	return b.Listener.Close()
+}
+
+// shut has the kernel take no more connections. Where it can't, no process can
+// take over any more.
+func (b bound) shut() {
+	raw, err := b.Listener.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return // closed already
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = syscall.Shutdown(int(fd), syscall.SHUT_RD) })
+	if err == nil && failed != nil {
+		b.all.stop()
+	}
 }
 
 // stop ends an upgrade that is under way and lets none begin.
@@ -129,8 +155,11 @@ func (s *sockets) stop() {
 	<-s.flip.Exit()
 }
 
-// leaveFiles leaves the files of sockets to the process that took over.
-func (s *sockets) leaveFiles() {
+// leave leaves the sockets and their files to the process that took over.
+func (s *sockets) leave() {
+	s.handedOver.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, f := range s.files {
 		f.SetUnlinkOnClose(false)
 	}

@@ -44,7 +44,7 @@ func (d *daemon) upgrade() {
 	}
 	d.log.Info("upgrade: another process serves now; this one ends with its connections")
 	d.manager.handOver()
-	d.sockets.leaveFiles()
+	d.sockets.leave()
 	d.monitor.close() // what is asked for is told by the other now
 	d.cancel(framework.ErrHandedOver)
 }

@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tlsd/tlsd/framework"
+	"github.com/tlsd/tlsd/framework/config"
+	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/internal/filewatch"
+	"github.com/tlsd/tlsd/logging"
+)
+
+const (
+	// reloadPause is the least time between the reloads that signals ask for.
+	reloadPause = time.Second
+	// settled is how long a configuration file must stay as it is before it
+	// counts: half of one may be a good one too.
+	settled = time.Second
+)
+
+// reloader makes the configuration anew from all that tlsd was started with.
+type reloader struct {
+	in     config.Input
+	levels *logging.Logger
+
+	mu   sync.Mutex // held during a reload, and guards what follows
+	eff  *config.Effective
+	file [sha256.Size]byte // the content of the configuration file that was last read
+}
+
+func newReloader(in config.Input, eff *config.Effective, levels *logging.Logger) *reloader {
+	return &reloader{in: in, levels: levels, eff: eff, file: digestOf(eff.File)}
+}
+
+// digestOf identifies the content of a file; zero: there is none to be read again.
+func digestOf(path string) [sha256.Size]byte {
+	if info, err := os.Stat(path); path == "" || err != nil || !info.Mode().IsRegular() {
+		return [sha256.Size]byte{}
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return [sha256.Size]byte{}
+	}
+	return sha256.Sum256(raw)
+}
+
+// reload has server be what the configuration says now, and returns the keys that
+// have changed. On error all stays as it is. What comes of a pipe or of a question
+// is not asked for again.
+func (r *reloader) reload(ctx context.Context, server *framework.Server, log *zap.Logger) ([]string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if info, err := os.Stat(r.eff.File); err == nil && !info.Mode().IsRegular() {
+		return nil, server.Reload(ctx)
+	}
+	r.file = digestOf(r.eff.File)
+	eff, err := config.Load(r.in)
+	if err != nil {
+		return nil, err
+	}
+	carryOver(r.eff, eff)
+	if err := server.Apply(ctx, eff.Config); err != nil {
+		return nil, err
+	}
+	changed, restart := config.Changed(r.eff, eff)
+	if err := r.levels.SetLevels(changedLevels(r.eff.LogLevels, eff.LogLevels)); err != nil {
+		return changed, err
+	}
+	if len(changed) > 0 {
+		logNotes(log, eff.Notes)
+	}
+	if len(restart) > 0 {
+		log.Named("config").Warn("changed settings that take a restart", zap.Strings("keys", restart))
+	}
+	r.eff = eff
+	return changed, nil
+}
+
+// read says whether the content of the configuration file is that which was last
+// read, whatever came of it.
+func (r *reloader) read(content [sha256.Size]byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.file == content
+}
+
+// carryOver gives next what no configuration says: the throw-away keystore of this
+// process, and a password that was typed.
+func carryOver(old, next *config.Effective) {
+	if next.Demo {
+		next.Keystores = old.Keystores
+	}
+	for i, s := range next.Keystores {
+		j := slices.IndexFunc(old.Keystores, func(o keymanager.Source) bool { return slices.Equal(o.Paths, s.Paths) })
+		if j >= 0 && s.Store.IsZero() && old.Keystores[j].Store.File == "" {
+			next.Keystores[i].Store = old.Keystores[j].Store
+		}
+	}
+}
+
+// changedLevels returns what makes the levels of old those of next, and leaves
+// alone what was changed while tlsd ran.
+func changedLevels(old, next map[string]string) map[string]string {
+	changed := map[string]string{}
+	for name := range old {
+		if _, stays := next[name]; !stays {
+			changed[name] = ""
+		}
+	}
+	for name, level := range next {
+		if was, there := old[name]; !there || was != level {
+			changed[name] = level
+		}
+	}
+	return changed
+}
+
+// askReload has all read anew. However often it is called during a reload, one
+// more follows.
+func (d *daemon) askReload() {
+	select {
+	case d.hups <- struct{}{}:
+	default:
+	}
+}
+
+// reloadOnDemand reloads, once at a time and with a pause after each, until ctx
+// ends.
+func (d *daemon) reloadOnDemand(ctx context.Context) {
+	for {
+		select {
+		case <-d.hups:
+			_ = d.reload(ctx) // it says so itself
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(reloadPause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// reload reads everything anew and logs how that went, once there is a server. If
+// ctx ends it says nothing.
+func (d *daemon) reload(ctx context.Context) error {
+	select {
+	case server := <-d.server:
+		d.server <- server
+		before := server.Keys().Generation()
+		ended := d.manager.reloading()
+		changed, err := d.reloader.reload(ctx, server, d.log)
+		ended(err)
+		if err != nil {
+			if ctx.Err() == nil {
+				d.log.Error("reload failed: the old state stays in use", zap.Error(err))
+			}
+			return err
+		}
+		now := server.Keys().Generation()
+		d.log.Info("reloaded", zap.Bool("keystores_changed", now != before), zap.Uint64(logging.FieldGeneration, now),
+			zap.Strings("settings_changed", changed))
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// watchConfig reloads when the configuration file has another content, until ctx
+// ends. Events and poll say when to look.
+func (d *daemon) watchConfig(ctx context.Context, eff *config.Effective) {
+	if digestOf(eff.File) == [sha256.Size]byte{} {
+		return // a pipe, or no file
+	}
+	w := filewatch.New(d.log)
+	defer w.Close()
+	var seen [sha256.Size]byte
+	for {
+		w.Follow([]string{eff.File})
+		wait, content := eff.Options.Poll, digestOf(eff.File)
+		switch {
+		case content == [sha256.Size]byte{} || d.reloader.read(content):
+		case content != seen:
+			wait = settled
+		default:
+			d.askReload()
+		}
+		seen = content
+		if !w.Wait(ctx, wait, nil) {
+			return
+		}
+	}
+}
