@@ -41,11 +41,12 @@ func (f *Flags) RegisterEndpoint(fs *pflag.FlagSet) { f.register(fs, endpointFla
 // endpointFlagDefs are the flags that describe an endpoint: those of a front
 // that are about keystores, and its own.
 func endpointFlagDefs() []flagDef {
-	shared := []string{"config", "keymanager", "keystore", "keystore-type", "keystore-password-file", "key-password-file",
+	shared := []string{"config", "keystore", "keystore-type", "keystore-password-file", "key-password-file",
 		"define", "log-level", "log-format", "debug"}
 	defs := []flagDef{
 		{name: "listen", set: onListener("listen", text(func(l *listener) *string { return &l.Listen })),
 			usage: "`unix:PATH` of the socket that fronts connect to"},
+		{name: "keymanager", set: one((*draft).setKeyManager), usage: "`TIER` that chooses and signs (default pkixcached)"},
 		{name: flagAllowUser, many: true, set: (*draft).setAllowUser,
 			usage: "`USER`, by name or number, whose processes may use the keys; repeatable"},
 		{name: "client-ca", many: true, set: (*draft).setTrust,

@@ -29,7 +29,7 @@ func flagDefs() []flagDef {
 	return []flagDef{
 		{name: "config", usage: "configuration `FILE` (YAML, TOML or JSON)"},
 		{name: "keymanager", set: one((*draft).setKeyManager),
-			usage: "key manager `NAME`: a tier or a plugin (default pkixcached)"},
+			usage: "key manager `NAME`: a tier, a plugin, or unix:PATH of an endpoint (default pkixcached)"},
 		{name: "keystore", many: true, set: (*draft).setKeystores,
 			usage: "keystore `PATH`, or CERT,KEY in PEM; repeatable"},
 		{name: "keystore-type", set: one((*draft).setStoreType),
