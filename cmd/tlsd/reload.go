@@ -66,6 +66,9 @@ func (r *reloader) reload(ctx context.Context, server *framework.Server, log *za
 	r.file = digestOf(r.eff.File)
 	eff, err := config.Load(r.in)
 	if err != nil {
+		if told := r.eff.Observer.Reloaded; told != nil { // of the rest the server tells
+			told("config", err)
+		}
 		return nil, err
 	}
 	carryOver(r.eff, eff)
@@ -95,8 +98,9 @@ func (r *reloader) read(content [sha256.Size]byte) bool {
 }
 
 // carryOver gives next what no configuration says: the throw-away keystore of this
-// process, and a password that was typed.
+// process, a password that was typed, and who is told of what happens.
 func carryOver(old, next *config.Effective) {
+	next.Observer = old.Observer
 	if next.Demo {
 		next.Keystores = old.Keystores
 	}

@@ -413,3 +413,20 @@ func (w *watched) visit(client *tls.Config) bool {
 	_, _ = io.Copy(io.Discard, c) // the ticket comes before the page
 	return c.ConnectionState().DidResume
 }
+
+// A configuration file that can't be taken is seen in the metrics, and told to
+// whoever asked for a reload; the old one is in force.
+func TestFaultFailedConfigurationShowsInMetrics(t *testing.T) {
+	t.Parallel()
+	conf := writeFile(t, filepath.Join(t.TempDir(), "tlsd.yaml"), []byte("plugin_wait: 2s\n"))
+	w := startWatched(t, "--config", conf)
+	writeFile(t, conf, []byte("plugin_wait: soon\n"))
+	w.awaitMetric(`tlsd_reload_successful{what="config"}`, is(0))
+	if code, text := w.order("/reload", "-X", "POST"); code != 500 || !strings.Contains(text, `plugin_wait: "soon" is no duration`) || !strings.Contains(text, "the old state stays in use") {
+		t.Errorf("got %d %s", code, text)
+	}
+	w.await(wanted{"/readyz", 200, "ready"})
+	w.handshake()
+	writeFile(t, conf, []byte("plugin_wait: 3s\n"))
+	w.awaitMetric(`tlsd_reload_successful{what="config"}`, is(1))
+}
