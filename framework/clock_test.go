@@ -69,8 +69,8 @@ func (r *running) recorded(t testing.TB) (*tls.Conn, *recorder) {
 // connection ends too.
 func TestBytesEndByALimit(t *testing.T) {
 	for result, limits := range map[string]Limits{
-		ConnectionIdle:     {Idle: 300 * time.Millisecond},
-		ConnectionLifetime: {Lifetime: 600 * time.Millisecond},
+		ConnectionIdle:     {Idle: time.Second},
+		ConnectionLifetime: {Lifetime: 2 * time.Second},
 	} {
 		t.Run(result, func(t *testing.T) {
 			t.Parallel()
@@ -90,7 +90,7 @@ func TestBytesEndByALimit(t *testing.T) {
 			if err != io.EOF || !rec.endedInOrder() {
 				t.Errorf("the client reads %v, in order: %t", err, rec.endedInOrder())
 			}
-			if d := time.Since(began); d < 600*time.Millisecond {
+			if d := time.Since(began); d < 1300*time.Millisecond {
 				t.Errorf("ended after %v", d)
 			}
 			c.Close()
@@ -157,13 +157,13 @@ func TestStuckClientIsIdle(t *testing.T) {
 	}
 }
 
-// requests serves requests by path: / at once, /slow after a second, /body when
+// requests serves requests by path: / at once, /slow after three seconds, /body when
 // the body is read, /forever never.
 func requests(t testing.TB) string {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Method, " ", r.RequestURI) })
-	mux.HandleFunc("/slow", func(http.ResponseWriter, *http.Request) { time.Sleep(time.Second) })
+	mux.HandleFunc("/slow", func(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Second) })
 	mux.HandleFunc("/body", func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
 	mux.HandleFunc("/forever", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	mux.HandleFunc("/switch", func(w http.ResponseWriter, r *http.Request) {
@@ -198,7 +198,7 @@ func TestIdleHTTP(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &witness{}
-			s := serve(t, Config{Listeners: []Listener{{Backend: requests(t), FirstByte: 5 * time.Second}}, Limits: Limits{Idle: 300 * time.Millisecond}, Observer: w.observer()})
+			s := serve(t, Config{Listeners: []Listener{{Backend: requests(t), FirstByte: 10 * time.Second}}, Limits: Limits{Idle: time.Second}, Observer: w.observer()})
 			c, rec := s.recorded(t)
 			_, _ = io.WriteString(c, tt.say)
 			in := bufio.NewReader(c)
@@ -223,7 +223,7 @@ func TestIdleHTTP(t *testing.T) {
 func TestLifetimeOfHTTP(t *testing.T) {
 	t.Parallel()
 	w := &witness{}
-	s := serve(t, Config{Listeners: []Listener{{Backend: requests(t)}}, Limits: Limits{Lifetime: 500 * time.Millisecond}, Drain: time.Second, Observer: w.observer()})
+	s := serve(t, Config{Listeners: []Listener{{Backend: requests(t)}}, Limits: Limits{Lifetime: 500 * time.Millisecond}, Drain: 2 * time.Second, Observer: w.observer()})
 	c, _ := s.recorded(t)
 	in := bufio.NewReader(c)
 	closes := false
@@ -243,7 +243,7 @@ func TestLifetimeOfHTTP(t *testing.T) {
 	c, _ = s.recorded(t)
 	fmt.Fprint(c, "GET /forever HTTP/1.1\r\nHost: a.test\r\n\r\n")
 	_, _ = io.Copy(io.Discard, c)
-	if got := w.await(t, 1); got.Result != ConnectionLifetime || got.Duration < 1500*time.Millisecond {
+	if got := w.await(t, 1); got.Result != ConnectionLifetime || got.Duration < 2500*time.Millisecond {
 		t.Errorf("%+v", got)
 	}
 }

@@ -4,6 +4,7 @@
 package framework
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -12,6 +13,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 
 	"github.com/tlsd/tlsd/framework/plugin"
 	"github.com/tlsd/tlsd/internal/testca"
@@ -151,26 +155,19 @@ func TestDrainTellsHTTPToGo(t *testing.T) {
 	}
 	defer slow.Close()
 	_, _ = io.WriteString(slow, "\x16\x03\x01")
-	clients := []bool{false, true}
-	get := func(h2 bool) (closes bool) {
-		t.Helper()
-		resp, err := s.httpClient(t, h2).Get("https://" + s.addr())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		return resp.Close
-	}
 	c, err := s.dial(t, func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} })
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for _, h2 := range clients {
-		if get(h2) {
-			t.Error("closed without need")
-		}
+	h2, err := s.dial(t, func(c *tls.Config) { c.NextProtos = []string{"h2"} })
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer h2.Close()
+	_, _ = io.WriteString(h2, http2.ClientPreface)
+	framer := http2.NewFramer(h2, h2)
+	_ = framer.WriteSettings()
 	for !s.conns.some(func(c *conn) bool { return c.shaking.Load() && c.heard.Load() }) {
 		time.Sleep(time.Millisecond)
 	}
@@ -184,5 +181,27 @@ func TestDrainTellsHTTPToGo(t *testing.T) {
 	if err != nil || !strings.Contains(string(answer), "Connection: close") {
 		t.Errorf("%.200q, %v", answer, err)
 	}
+	_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, EndHeaders: true, EndStream: true, BlockFragment: getRequest(t)})
+	_ = h2.SetDeadline(time.Now().Add(8 * time.Second))
+	for last := false; !last; {
+		f, err := framer.ReadFrame()
+		if err != nil {
+			t.Fatalf("no GOAWAY: %v", err)
+		}
+		_, last = f.(*http2.GoAwayFrame)
+	}
 	slow.Close()
+}
+
+// getRequest returns the header of a request for a.test.
+func getRequest(t testing.TB) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	e := hpack.NewEncoder(&b)
+	for _, f := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":path", "/"}, {":authority", "a.test"}} {
+		if err := e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Bytes()
 }

@@ -83,7 +83,7 @@ func TestReasonOfFailedHandshake(t *testing.T) {
 		{"unknown-protocol", Config{}, nil, dials(func(c *tls.Config) { c.NextProtos = []string{"foo"} }), ReasonProtocol, ""},
 		{"garbage", Config{}, nil, says("SSH-2.0-OpenSSH_9.2p1\r\n"), ReasonProtocol, ""},
 		{"gone", Config{}, nil, says("\x16\x03\x01"), ReasonClosed, ""},
-		{"slow", Config{Limits: Limits{HandshakeTimeout: 100 * time.Millisecond}}, nil, says("\x16\x03\x01\x02\x00"), ReasonTimeout, ""},
+		{"slow", Config{Limits: Limits{HandshakeTimeout: 500 * time.Millisecond}}, nil, says("\x16\x03\x01\x02\x00"), ReasonTimeout, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

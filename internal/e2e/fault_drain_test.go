@@ -28,7 +28,7 @@ func TestFaultO03_OrderlyEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			metrics := freeAddr(t)
-			d, s := proxying(t, byLine(t), "drain: {delay: 2s, timeout: 20s}", fmt.Sprintf("metrics: {listen: %q}", metrics))
+			d, s := proxying(t, byLine(t), "drain: {delay: 3s, timeout: 20s}", fmt.Sprintf("metrics: {listen: %q}", metrics))
 			open, err := tls.Dial("tcp", d.addr, clientOf(s))
 			if err != nil {
 				t.Fatal(err)
@@ -45,11 +45,8 @@ func TestFaultO03_OrderlyEnd(t *testing.T) {
 			began := time.Now()
 			ready(t, metrics, http.StatusServiceUnavailable)
 			mustEcho(t, d, s) // by a full handshake
-			if took := time.Since(began); took > 2*time.Second {
-				t.Logf("%v is too slow to show that connections are accepted", took)
-			}
 			d.untilRefused(t, s)
-			if took := time.Since(began); took < 2*time.Second {
+			if took := time.Since(began); took < 3*time.Second {
 				t.Errorf("refused after %v", took)
 			}
 			mustEchoOver(t, open)

@@ -273,7 +273,7 @@ func TestFault_GarbageAndProbes(t *testing.T) {
 // TestFault_SilentAndSlowClients hold nobody up, and not for longer than they may.
 func TestFault_SilentAndSlowClients(t *testing.T) {
 	t.Parallel()
-	d, s := proxying(t, byLine(t), "limits: {handshake_timeout: 1s}")
+	d, s := proxying(t, byLine(t), "limits: {handshake_timeout: 2s}")
 	ended := make(chan error, 100)
 	for i := range cap(ended) {
 		c, err := net.Dial("tcp", d.addr)
@@ -314,7 +314,7 @@ func drip(c net.Conn) {
 // TestFault_Limits as the configuration has them.
 func TestFault_Limits(t *testing.T) {
 	t.Parallel()
-	d, s := proxying(t, byLine(t), "limits: {connections: 2, idle: 1s}")
+	d, s := proxying(t, byLine(t), "limits: {connections: 2, idle: 3s}")
 	d.untilEchoes(t, s) // what looked whether it listens is gone
 	var held []*tls.Conn
 	for range 2 {
