@@ -12,7 +12,7 @@ GOTESTFLAGS ?=
 FUZZTIME    ?= 1m
 
 .DEFAULT_GOAL := help
-.PHONY: help build test deps race lint vuln fuzz fuzz-short examples generate dist ci clean
+.PHONY: help build test test-faults deps race lint vuln fuzz fuzz-short examples generate dist ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -23,6 +23,10 @@ build: ## build tlsd and the tiers as separate executables into bin/
 test: deps ## run all tests, after installing what they need (Debian)
 	CGO_ENABLED=0 $(GO) test $(GOTESTFLAGS) ./...
 	cd examples && CGO_ENABLED=0 $(GO) test $(GOTESTFLAGS) ./...
+	cd internal/kubernetes && CGO_ENABLED=0 $(GO) test -count=1 $(GOTESTFLAGS) ./...
+
+test-faults: deps ## kill, freeze, starve and upgrade a running tlsd; part of make test
+	CGO_ENABLED=0 $(GO) test -count=1 -v $(GOTESTFLAGS) -run '^TestFault' ./internal/e2e
 
 deps: ## install what the tests need (Debian), or say what is missing
 	@.ci/deps
@@ -35,6 +39,7 @@ lint: $(TOOLS)/stamp ## gofmt, go vet, staticcheck
 	$(GO) vet ./...
 	$(TOOLS)/staticcheck ./...
 	cd examples && $(GO) vet ./... && $(TOOLS)/staticcheck ./...
+	cd internal/kubernetes && $(GO) vet ./... && $(TOOLS)/staticcheck ./...
 
 vuln: $(TOOLS)/stamp ## look for known vulnerabilities (asks vuln.go.dev)
 	@.ci/vuln $(TOOLS)/govulncheck
