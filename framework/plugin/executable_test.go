@@ -72,8 +72,8 @@ func TestWhatIsNoPluginIsRefusedWithItsReason(t *testing.T) {
 		{"wrong-architecture", Command{Path: writeProgram(t, foreignELF(), 0o755)}, `: wrong architecture: built for \w+, this machine runs \w+`},
 		{"text", Command{Path: writeProgram(t, "hello", 0o755)}, `: neither a program for this machine nor a script that begins with #!`},
 		{"no-interpreter", Command{Path: writeProgram(t, "#!/nowhere/sh\n", 0o755)}, `: the interpreter or dynamic loader that it names is missing`},
-		{"prints", Command{Path: script(`printf 'hello \033[2J\nworld\n'; sleep 600`)}, ` is no key manager plugin: the first line that it printed is "hello .*2J".*plugin.Main`},
-		{"prints-much", Command{Path: script(`head -c 100000 /dev/zero | tr '\0' x; sleep 600`)}, ` is no key manager plugin: the first line that it printed is "x{200}…"`},
+		{"prints", Command{Path: script(`printf 'hello \033[2J\nworld\n'; sleep 600`)}, ` is no key manager plugin: Unrecognized remote plugin message: the first line that it printed is "hello .*2J".*plugin.Main`},
+		{"prints-much", Command{Path: script(`head -c 100000 /dev/zero | tr '\0' x; sleep 600`)}, ` is no key manager plugin: Unrecognized remote plugin message: the first line that it printed is "x{200}…"`},
 		{"complains", Command{Path: script(`echo "unknown flag" >&2; exit 3`)}, ` ended with exit status 3 after it wrote "unknown flag" before it was ready`},
 		{"ends", Command{Path: script(`exit 0`)}, ` ended with exit status 0 before it was ready`},
 		{"crashes", Command{Path: script(`kill -SEGV $$`)}, ` ended with signal: segmentation fault`},
@@ -82,7 +82,7 @@ func TestWhatIsNoPluginIsRefusedWithItsReason(t *testing.T) {
 		{"other-version", Command{Path: script(`echo '1|7|unix|/x|grpc|cert'; sleep 600`)}, ` speaks version "7" of the contract, this program version 1`},
 		{"other-protocol", Command{Path: script(`echo '1|1|tcp|127.0.0.1:1|netrpc|cert'; sleep 600`)}, ` offers netrpc over tcp, but only grpc over unix sockets will do`},
 		{"no-certificate", Command{Path: script(`echo '1|1|unix|/x|grpc|'; sleep 600`)}, ` offers no certificate for mutual TLS`},
-		{"half-a-handshake", Command{Path: script(`printf '1|1|un'`)}, ` is no key manager plugin: the first line that it printed is "1\|1\|un"`},
+		{"half-a-handshake", Command{Path: script(`printf '1|1|un'`)}, ` is no key manager plugin: Unrecognized remote plugin message: the first line that it printed is "1\|1\|un"`},
 		{"other-tier", Command{}, `this executable, run again as key process, ended with exit status 2 after it wrote "no key manager`},
 	}
 	for _, tc := range tests {

@@ -87,7 +87,8 @@ func (c *child) late() error {
 func checkHandshake(line string) error {
 	part := strings.Split(line, "|")
 	if len(part) < 5 || part[0] != strconv.Itoa(goplugin.CoreProtocolVersion) {
-		return fmt.Errorf("is no key manager plugin: the first line that it printed is %q", clean(line, maxExcerpt))
+		// In go-plugin's words, by which people look it up.
+		return fmt.Errorf("is no key manager plugin: Unrecognized remote plugin message: the first line that it printed is %q", clean(line, maxExcerpt))
 	}
 	version, err := strconv.Atoi(part[1])
 	switch {
