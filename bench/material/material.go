@@ -21,23 +21,23 @@ const Name = "bench.example"
 // Password opens the PKCS#12 and each key in it.
 const Password = "changeit"
 
-// Iterations of each key derivation, as keytool's, where Spec doesn't say.
+// Iterations of each key derivation: keytool's.
 const Iterations = 10_000
 
 // Spec says what is made.
 type Spec struct {
-	Key        testca.KeyType // empty: P-256
-	Entries    int            // of the PKCS#12; 0: one
-	Iterations int            // of each key derivation; 0: Iterations
+	Key     testca.KeyType // empty: P-256
+	Entries int            // of the PKCS#12; 0: one
+	Renewed bool           // make Files.Renewed too
 }
 
-// Files are paths below one directory. All but Store are about the entry that
-// is called Name.
+// Files are paths below one directory. Certificates and keys are those of the
+// entry that is called Name.
 type Files struct {
 	Store, PasswordFile string // PKCS#12
+	Renewed             string // PKCS#12 with the same names, and other keys and certificates
 	Cert, Key           string // PEM: chain without the root, key without password
 	CA                  string // PEM: root
-	Chain               [][]byte
 }
 
 // Make writes files below dir, which must exist.
@@ -48,28 +48,30 @@ func Make(dir string, s Spec) (f Files, err error) {
 	t := fatal{}
 	root := testca.NewRoot(t, testca.Spec{Name: "bench root", Key: s.Key})
 	issuer := root.Issue(t, testca.Spec{Name: "bench intermediate", Key: s.Key, IsCA: true})
+	leaf := s.write(t, f.Store, issuer)
+	if s.Renewed {
+		f.Renewed = path("renewed.p12")
+		s.write(t, f.Renewed, issuer)
+	}
+	testca.WritePEM(t, f.Cert, f.Key, leaf)
+	if err := os.WriteFile(f.CA, root.CertPEM(), 0o600); err != nil {
+		return f, err
+	}
+	return f, os.WriteFile(f.PasswordFile, []byte(Password), 0o600)
+}
+
+// write makes a keystore and returns its last entry.
+func (s Spec) write(t testing.TB, path string, issuer *testca.Cert) *testca.Cert {
 	entries := make([]testca.StoreEntry, max(s.Entries, 1))
 	for i := range entries {
 		name := Name
-		if last := len(entries) - 1; i < last {
+		if i < len(entries)-1 {
 			name = fmt.Sprintf("host%d.example", i)
 		}
 		entries[i] = testca.StoreEntry{Alias: name, Cert: issuer.Issue(t, testca.Spec{Name: name, DNS: []string{name}, Key: s.Key})}
 	}
-	leaf := entries[len(entries)-1].Cert
-	f.Chain = leaf.Chain()
-	iterations := s.Iterations
-	if iterations == 0 {
-		iterations = Iterations
-	}
-	testca.PKCS12{Iterations: iterations}.Write(t, f.Store, Password, entries...)
-	testca.WritePEM(t, f.Cert, f.Key, leaf)
-	for file, content := range map[string][]byte{f.CA: root.CertPEM(), f.PasswordFile: []byte(Password)} {
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			return f, err
-		}
-	}
-	return f, nil
+	testca.PKCS12{Iterations: Iterations}.Write(t, path, Password, entries...)
+	return entries[len(entries)-1].Cert
 }
 
 // fatal lets testca run outside a test: what would end the test is panicked

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/tlsd/tlsd/bench/compare"
@@ -53,22 +52,6 @@ func (s Setting) String() string {
 type Record struct {
 	Setting
 	compare.Row
-}
-
-// Print writes the records of one setting.
-func Print(w io.Writer, records []Record) {
-	if len(records) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\n%s\n", records[0].Setting)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "candidate\tCPU µs\tof it key\tratio\tquartiles\thandshakes/s\tratio\tp50 ms\tp99 ms\t")
-	for _, r := range records {
-		fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%.3f\t%.3f–%.3f\t%.0f\t%.3f\t%.2f\t%.2f\t\n", r.Name,
-			micro(r.CPU), micro(r.Helpers), r.Ratio.Median, r.Ratio.Low, r.Ratio.High,
-			r.Rate, r.RateRatio.Median, micro(r.P50)/1000, micro(r.P99)/1000)
-	}
-	t.Flush()
 }
 
 func micro(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }

@@ -56,16 +56,17 @@ func NewField(ctx context.Context, f material.Files, loader func() (*exec.Cmd, e
 		}
 	}()
 	for _, c := range all {
-		s, err := start(ctx, c, f)
+		s, err := Start(ctx, c, f)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Name, err)
+			return nil, err
 		}
 		field.running = append(field.running, running{c, s})
 	}
 	return field, nil
 }
 
-func start(ctx context.Context, c Candidate, f material.Files) (*fleet.Server, error) {
+// Start starts one candidate by itself.
+func Start(ctx context.Context, c Candidate, f material.Files) (*fleet.Server, error) {
 	addr, err := fleet.FreeAddr()
 	if err != nil {
 		return nil, err
@@ -74,7 +75,11 @@ func start(ctx context.Context, c Candidate, f material.Files) (*fleet.Server, e
 	if err != nil {
 		return nil, err
 	}
-	return fleet.Start(ctx, cmd, addr)
+	s, err := fleet.Start(ctx, cmd, addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	return s, nil
 }
 
 // Close ends all servers.

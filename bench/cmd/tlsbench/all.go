@@ -15,35 +15,63 @@ import (
 	"github.com/tlsd/tlsd/bench/report"
 )
 
-// everything runs what the budgets are judged by and writes results: CSV and a
-// plot into a directory, table and plot into a page.
+// results are what a run of everything found.
+type results struct {
+	machine string
+	records []report.Record
+	grids   []report.Grid
+}
+
+// everything runs what the budgets are judged by, and how tlsd grows. It writes
+// CSV and a plot into a directory, and tables between the marks of two pages.
 func everything(ctx context.Context, args []string, stdout io.Writer) error {
 	f := flags("all")
-	out := f.String("out", "bench/results", "directory for results.csv and cpu.svg")
-	page := f.String("page", "README.md", "page with marks to write the table between; empty: none")
-	pace := f.String("pace", "-rounds=10 -turn=1500ms", "flags of each measurement")
+	out := f.String("out", "bench/results", "directory for CSV files and the plot")
+	budgets := f.String("budgets", "README.md", "page that shows the budgets and the plot; empty: none")
+	details := f.String("details", "docs/performance.md", "page that shows the rest; empty: none")
+	pace := f.String("pace", "-rounds=10 -turn=1500ms", "flags of each measurement of handshakes")
+	growing := f.String("scale", "-entries=1,10,100,1000,10000 -connections=1000,10000", "flags of the measurement of growth")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	busy := report.Busy()
-	records, err := measureAll(ctx, strings.Fields(*pace), stdout)
-	if err != nil {
+	r := results{machine: fmt.Sprintf("%s; load average before the run: %s", report.Machine(), report.Busy())}
+	var err error
+	if r.records, err = measureAll(ctx, strings.Fields(*pace), stdout); err != nil {
 		return err
 	}
-	machine := fmt.Sprintf("%s; load average before the run: %s", report.Machine(), busy)
-	table := report.Table(records)
-	fmt.Fprintf(stdout, "\n%s\n\n%s", machine, table)
-	if err := writeResults(*out, machine, records); err != nil {
+	if r.grids, err = growth(ctx, strings.Fields(*growing), stdout); err != nil {
 		return err
 	}
-	if *page == "" {
+	fmt.Fprintf(stdout, "\n%s\n\n%s", r.machine, report.Table(r.records))
+	if err := r.write(*out); err != nil {
+		return err
+	}
+	if *budgets != "" {
+		if err := r.showBudgets(*budgets, *out); err != nil {
+			return err
+		}
+	}
+	if *details == "" {
 		return nil
 	}
-	plot, err := filepath.Rel(filepath.Dir(*page), filepath.Join(*out, "cpu.svg"))
+	return r.showDetails(*details)
+}
+
+func (r results) showBudgets(page, out string) error {
+	plot, err := filepath.Rel(filepath.Dir(page), filepath.Join(out, "cpu.svg"))
 	if err != nil {
 		return err
 	}
-	return report.WritePage(*page, fmt.Sprintf("%s\nMeasured on %s.\n\n![CPU per full handshake beside crypto/tls](%s)\n", table, machine, plot))
+	return report.WritePage(page, fmt.Sprintf("%s\nMeasured on %s.\n\n![CPU per full handshake beside crypto/tls](%s)\n", report.Table(r.records), r.machine, plot))
+}
+
+func (r results) showDetails(page string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Measured on %s.\n", r.machine)
+	for _, g := range append(report.Grids(r.records), r.grids...) {
+		fmt.Fprintf(&b, "\n%s", g.Markdown())
+	}
+	return report.WritePage(page, b.String())
 }
 
 // measureAll makes the measurements that the budgets need.
@@ -67,17 +95,27 @@ func measureAll(ctx context.Context, pace []string, stdout io.Writer) (all []rep
 	return all, nil
 }
 
-func writeResults(dir, machine string, records []report.Record) error {
+// write writes files into a directory, which it makes.
+func (r results) write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(dir, "results.csv"), func(w io.Writer) error { return report.WriteCSV(w, records) }); err != nil {
-		return err
+	files := map[string]func(io.Writer) error{
+		"handshakes.csv": func(w io.Writer) error { return report.WriteCSV(w, r.records) },
+		"cpu.svg": func(w io.Writer) error {
+			title := "CPU per full TLS 1.3 handshake, all processes together (light: the key process); crypto/tls with its key is 1"
+			return report.WriteSVG(w, title, r.records, []string{report.Plain, "nginx", "tlsd sunx509", "tlsd pkixcached", "tlsd openssl"})
+		},
 	}
-	return writeFile(filepath.Join(dir, "cpu.svg"), func(w io.Writer) error {
-		title := "CPU per full TLS 1.3 handshake, all processes, beside crypto/tls with its key in one process"
-		return report.WriteSVG(w, title, records, []string{report.Plain, "nginx", "tlsd sunx509", "tlsd pkixcached", "tlsd openssl"})
-	})
+	for i, name := range []string{"growth.csv", "idle.csv", "reload.csv"} { // as growth returns them
+		files[name] = r.grids[i].WriteCSV
+	}
+	for name, write := range files {
+		if err := writeFile(filepath.Join(dir, name), write); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeFile replaces a file by what write writes.

@@ -71,3 +71,15 @@ func TestInMemory(t *testing.T) {
 		t.Errorf("of what was measured the table says\n%s", table)
 	}
 }
+
+func TestGrowth(t *testing.T) {
+	grids, err := growth(t.Context(), strings.Fields("-entries 1,5 -connections 20 -reload 5 -callers 1"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, rows := range []int{2, 3, 1} {
+		if len(grids[i].Rows) != rows {
+			t.Errorf("%s: %v", grids[i].Title, grids[i].Rows)
+		}
+	}
+}

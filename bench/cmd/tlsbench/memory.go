@@ -78,7 +78,7 @@ func (p *memoryPlan) store(ctx context.Context, key string, entries int) (record
 					return nil, err
 				}
 				of := recordsOf(s, rows)
-				report.Print(p.stdout, of)
+				printAll(p.stdout, report.Grids(of))
 				records = append(records, of...)
 			}
 		}

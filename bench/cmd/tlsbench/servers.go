@@ -171,8 +171,14 @@ func (p *serversPlan) run(ctx context.Context, f *whole.Field, s report.Setting)
 		return nil, err
 	}
 	records := recordsOf(s, rows)
-	report.Print(p.stdout, records)
+	printAll(p.stdout, report.Grids(records))
 	return records, nil
+}
+
+func printAll(w io.Writer, grids []report.Grid) {
+	for _, g := range grids {
+		g.Print(w)
+	}
 }
 
 func recordsOf(s report.Setting, rows []compare.Row) (records []report.Record) {
