@@ -34,7 +34,6 @@ type testEndpoint struct {
 	t      *testing.T
 	dir    string
 	uid    int // of the process
-	leaf   *testca.Cert
 	cmd    *exec.Cmd
 	stderr *lockedBuffer
 }
