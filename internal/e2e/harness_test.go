@@ -83,6 +83,7 @@ type options struct {
 	env   []string
 	args  []string
 	stdin string // a file's path; empty: nothing
+	addr  string // that the configuration listens on; empty: a free one, by flag
 }
 
 // start runs tlsd on a free port and waits until it accepts connections. It is
@@ -91,8 +92,13 @@ func start(t *testing.T, args ...string) *daemon { return startWith(t, options{a
 
 func startWith(t *testing.T, o options) *daemon {
 	t.Helper()
-	d := &daemon{t: t, addr: freeAddr(t), log: &buffer{}, stdout: &buffer{}, exited: make(chan error, 1), tmp: t.TempDir()}
-	d.cmd = exec.Command(bin("tlsd"), append([]string{"--listen", d.addr, "--log-format", "json"}, o.args...)...)
+	d := &daemon{t: t, addr: o.addr, log: &buffer{}, stdout: &buffer{}, exited: make(chan error, 1), tmp: t.TempDir()}
+	args := append([]string{"--log-format", "json"}, o.args...)
+	if d.addr == "" {
+		d.addr = freeAddr(t)
+		args = append([]string{"--listen", d.addr}, args...)
+	}
+	d.cmd = exec.Command(bin("tlsd"), args...)
 	d.cmd.Env = append(append(os.Environ(), "TMPDIR="+d.tmp, "XDG_RUNTIME_DIR=", "RUNTIME_DIRECTORY="), o.env...)
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	d.cmd.Stdout, d.cmd.Stderr = d.stdout, d.log
