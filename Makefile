@@ -10,9 +10,10 @@ STAMP   := -buildvcs=$(shell git rev-parse HEAD >/dev/null 2>&1 && echo auto || 
 # For instance: make test GOTESTFLAGS='-v -run Reload'
 GOTESTFLAGS ?=
 FUZZTIME    ?= 1m
+SOAK        ?= 30m
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-faults deps race lint vuln fuzz fuzz-short examples generate dist ci clean
+.PHONY: help build test test-faults soak deps race lint vuln fuzz fuzz-short examples generate dist ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -27,6 +28,9 @@ test: deps ## run all tests, after installing what they need (Debian)
 
 test-faults: deps ## kill, freeze, starve and upgrade a running tlsd; part of make test
 	CGO_ENABLED=0 $(GO) test -count=1 -v $(GOTESTFLAGS) -run '^TestFault' ./internal/e2e
+
+soak: ## SOAK (30m) of load while keystores rotate and key processes die
+	TLSD_SOAK=$(SOAK) CGO_ENABLED=0 $(GO) test -count=1 -v -timeout 0 ./internal/soak
 
 deps: ## install what the tests need (Debian), or say what is missing
 	@.ci/deps

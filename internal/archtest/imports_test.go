@@ -81,6 +81,7 @@ var known = map[string]may{
 	"internal/filewatch": {nil, others(zap, "github.com/fsnotify/fsnotify")},
 	"internal/lockdir":   {nil, others(sys)},
 	"internal/memsearch": {},
+	"internal/soak":      {},
 	"internal/reap":      {},
 	"internal/sandbox":   {nil, others("github.com/landlock-lsm/go-landlock", sys)},
 	"internal/testca":    {},
