@@ -11,7 +11,7 @@ import (
 // restartKeys are the keys whose change takes a restart; a reload takes all the
 // others.
 func restartKeys() []string {
-	return []string{"log.format", "metrics.listen", "admin.listen", "admin.pprof"}
+	return []string{"log.format", "metrics.listen", "admin.listen", "admin.pprof", "allow_user"}
 }
 
 // Changed returns the keys whose values differ between two configurations, and
