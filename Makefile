@@ -13,7 +13,7 @@ FUZZTIME    ?= 1m
 SOAK        ?= 30m
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-faults soak deps race lint vuln fuzz fuzz-short examples generate dist ci clean
+.PHONY: help build test test-faults soak deps race lint vuln fuzz fuzz-short bench examples generate dist ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -53,6 +53,10 @@ fuzz: ## run each fuzz target for FUZZTIME (1m)
 
 fuzz-short: ## run each fuzz target for five seconds
 	@.ci/fuzz 5s
+
+bench: ## measure against the budgets (half an hour of a quiet machine); writes bench/results, README.md, docs/performance.md
+	@.ci/bench-deps
+	$(GO) run ./bench/cmd/tlsbench all
 
 examples: ## build and test the example plugins, a module of their own
 	cd examples && CGO_ENABLED=0 $(GO) build ./... && CGO_ENABLED=0 $(GO) test $(GOTESTFLAGS) ./...

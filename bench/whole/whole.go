@@ -94,29 +94,36 @@ func (f *Field) Close() error {
 // Run compares the candidates: each that can has a turn in each round.
 func (f *Field) Run(ctx context.Context, w Way, rounds int, turn time.Duration) ([]compare.Row, error) {
 	var contenders []compare.Contender
-	for _, r := range f.running {
-		if w.Resume && r.FullOnly {
-			continue
-		}
-		contenders = append(contenders, compare.Contender{Name: r.Name, Measure: func(ctx context.Context) (compare.Sample, error) {
-			return f.measure(r.Server, load.Job{
-				Addr: r.Addr, Name: material.Name, CA: f.files.CA,
-				Version: w.Version, Resume: w.Resume, Callers: w.Callers, Duration: turn,
-			})
+	for _, r := range f.fit(w) {
+		contenders = append(contenders, compare.Contender{Name: r.Name, Measure: func(context.Context) (compare.Sample, error) {
+			return f.measure(r.Server, f.job(r, w, turn))
 		}})
 	}
 	return compare.Run(ctx, rounds, contenders)
 }
 
+// fit returns who can make such handshakes.
+func (f *Field) fit(w Way) (able []running) {
+	for _, r := range f.running {
+		if !w.Resume || !r.FullOnly {
+			able = append(able, r)
+		}
+	}
+	return able
+}
+
+func (f *Field) job(r running, w Way, turn time.Duration) load.Job {
+	return load.Job{
+		Addr: r.Addr, Name: material.Name, CA: f.files.CA,
+		Version: w.Version, Resume: w.Resume, Callers: w.Callers, Duration: turn,
+	}
+}
+
 // measure has the job done by a process of its own and counts what the server
 // spends meanwhile.
 func (f *Field) measure(s *fleet.Server, j load.Job) (compare.Sample, error) {
-	loader, err := f.loader()
-	if err != nil {
-		return compare.Sample{}, err
-	}
 	var before fleet.CPU
-	result, err := load.Start(loader, j, func() (err error) {
+	result, err := f.load(j, func() (err error) {
 		before, err = s.CPU()
 		return err
 	})
@@ -133,4 +140,13 @@ func (f *Field) measure(s *fleet.Server, j load.Job) (compare.Sample, error) {
 		CPU: spent.Total() / n, Helpers: spent.Others / n,
 		Rate: result.Rate(), P50: result.P50, P99: result.P99,
 	}, nil
+}
+
+// load has the job done by a process of its own.
+func (f *Field) load(j load.Job, begin func() error) (load.Result, error) {
+	cmd, err := f.loader()
+	if err != nil {
+		return load.Result{}, err
+	}
+	return load.Start(cmd, j, begin)
 }

@@ -64,9 +64,10 @@ func flags(name string) lists { return lists{flag.NewFlagSet("tlsbench "+name, f
 
 // list defines a flag with values that commas part.
 func (l lists) list(p *[]string, name, def, usage string) {
-	*p = strings.Split(def, ",")
+	parts := func(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r == ',' }) }
+	*p = parts(def)
 	l.Func(name, usage+" (default "+def+")", func(s string) error {
-		*p = strings.Split(s, ",")
+		*p = parts(s)
 		return nil
 	})
 }

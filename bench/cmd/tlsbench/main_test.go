@@ -72,6 +72,22 @@ func TestInMemory(t *testing.T) {
 	}
 }
 
+func TestServersAreWatched(t *testing.T) {
+	var out strings.Builder
+	_, err := servers(t.Context(), []string{
+		"-key", "p256", "-callers", "1", "-rounds", "1", "-turn", "50ms", "-only", "", "-http",
+		"-watch", "echo watch $NAME $FRONT",
+	}, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"crypto-tls", "net-http"} {
+		if !strings.Contains(out.String(), "watch "+name) {
+			t.Errorf("%s was not watched:\n%s", name, out.String())
+		}
+	}
+}
+
 func TestGrowth(t *testing.T) {
 	grids, err := growth(t.Context(), strings.Fields("-entries 1,5 -connections 20 -reload 5 -callers 1"), io.Discard)
 	if err != nil {

@@ -55,6 +55,7 @@ type serversPlan struct {
 	entries              int
 	builds, env          []string // NAME=PATH, NAME=VALUE
 	http, library, nginx bool
+	watch                string // shell command
 	dir                  string
 	stdout               io.Writer
 }
@@ -68,6 +69,7 @@ func servers(ctx context.Context, args []string, stdout io.Writer) (records []re
 	f.BoolVar(&p.http, "http", false, "measure net/http with its key too")
 	f.BoolVar(&p.library, "library", false, "measure the library in the reference's place too: the same accept loop, no connection is served")
 	f.BoolVar(&p.nginx, "nginx", false, "measure nginx too, where it is installed")
+	f.StringVar(&p.watch, "watch", "", "shell COMMAND to run while each candidate has one more turn; it finds $NAME, $FRONT and $OTHERS")
 	f.each(&p.builds, "tlsd", "NAME=PATH: measure this executable (default: tlsd is built)")
 	f.each(&p.env, "env", "NAME=VALUE for tlsd's environment")
 	if err := f.Parse(args); err != nil {
@@ -93,7 +95,7 @@ func servers(ctx context.Context, args []string, stdout io.Writer) (records []re
 
 // candidates are the reference and each tier of each build.
 func (p *serversPlan) candidates() ([]whole.Candidate, error) {
-	if len(p.builds) == 0 {
+	if len(p.builds) == 0 && len(p.tiers) > 0 {
 		path := filepath.Join(p.dir, "tlsd")
 		if err := build(path); err != nil {
 			return nil, err
@@ -166,13 +168,17 @@ func (p *serversPlan) run(ctx context.Context, f *whole.Field, s report.Setting)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := f.Run(ctx, whole.Way{Version: version, Resume: s.Resume, Callers: s.Callers}, p.rounds, p.turn)
+	way := whole.Way{Version: version, Resume: s.Resume, Callers: s.Callers}
+	rows, err := f.Run(ctx, way, p.rounds, p.turn)
 	if err != nil {
 		return nil, err
 	}
 	records := recordsOf(s, rows)
 	printAll(p.stdout, report.Grids(records))
-	return records, nil
+	if p.watch == "" {
+		return records, nil
+	}
+	return records, f.Watch(ctx, way, p.turn, p.watch, p.stdout)
 }
 
 func printAll(w io.Writer, grids []report.Grid) {
