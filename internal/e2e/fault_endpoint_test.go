@@ -97,8 +97,9 @@ func as(uid int, name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=/nowhere"}
 	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if isRoot() {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: sharedGroup}}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: sharedGroup}
 	}
 	return cmd
 }
@@ -109,7 +110,10 @@ func (u *twoUsers) start(uid int, args ...string) *process {
 	p.Stderr = p.log
 	u.must(p.Start())
 	go func() { p.exited <- p.Wait() }()
-	u.Cleanup(func() { _ = p.Process.Kill(); p.exited <- <-p.exited })
+	u.Cleanup(func() {
+		_ = syscall.Kill(-p.Process.Pid, syscall.SIGKILL) // and what has taken its place
+		p.exited <- <-p.exited
+	})
 	return p
 }
 
@@ -246,6 +250,23 @@ func TestFaultEndpointOfAnotherUser(t *testing.T) {
 	if strings.Contains(u.front.log.String()+u.keys.log.String(), "secret of the store") {
 		t.Error("a password was logged")
 	}
+}
+
+// What a confined front gave up, the process that takes its place lacks too, and
+// doesn't need.
+func TestFaultEndpointFrontIsUpgraded(t *testing.T) {
+	t.Parallel()
+	u := newTwoUsers(t)
+	u.startKeys()
+	u.startFront()
+	u.must(u.front.Process.Signal(syscall.SIGUSR2))
+	u.until(u.front, "another process serves now")
+	for deadline := time.Now().Add(20 * time.Second); syscall.Kill(u.front.Process.Pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the process before goes on\n%s", u.front.log)
+		}
+	}
+	u.wantServed("first")
 }
 
 func TestFaultEndpointAdmitsNobodyElse(t *testing.T) {
