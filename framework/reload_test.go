@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: The tlsd authors
+// SPDX-License-Identifier: Apache-2.0
+
+package framework
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tlsd/tlsd/framework/plugin"
+	"github.com/tlsd/tlsd/internal/testca"
+)
+
+// readingsTold collects what an Observer is told of.
+type readingsTold struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (r *readingsTold) observe(what string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, fmt.Sprintf("%s %v", what, err == nil))
+}
+
+func (r *readingsTold) take() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := strings.Join(r.all, ", ")
+	r.all = nil
+	return all
+}
+
+// TestApply: what is kept, what is new, and what an error leaves.
+func TestApply(t *testing.T) {
+	var told readingsTold
+	cfg := Config{
+		Listeners: []Listener{{Listen: "127.0.0.1:0", Backend: echo(t)}},
+		Observer:  Observer{Reloaded: told.observe},
+	}
+	s := serve(t, cfg)
+	first, kept := s.addr(), s.now.Load().listeners[0]
+	open, err := s.dial(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	ping := func() {
+		t.Helper()
+		if _, err := open.Write([]byte("x")); err != nil {
+			t.Error(err)
+		}
+		if _, err := open.Read(make([]byte, 1)); err != nil {
+			t.Error(err)
+		}
+	}
+	ping()
+	next := Config{Limits: Limits{HandshakeTimeout: 3 * time.Second}, Listeners: []Listener{
+		{Listen: "127.0.0.1:0", Backend: "builtin:hello", ALPN: []string{"http/1.1"}},
+		{Listen: "localhost:0"},
+	}}
+	bad := next
+	bad.Listeners = append(bad.Listeners[:2:2], Listener{Listen: first})
+	if err := s.Apply(t.Context(), bad); !errors.As(err, new(*ListenError)) {
+		t.Errorf("an address in use: %v", err)
+	}
+	if got := told.take(); got != "config false" {
+		t.Errorf("told %q", got)
+	}
+	if len(s.Addrs()) != 1 || s.now.Load().listeners[0] != kept {
+		t.Error("something was taken of a configuration that is wrong")
+	}
+	if err := s.Apply(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	if got := told.take(); got != "keystores true, config true" {
+		t.Errorf("told %q", got)
+	}
+	if len(s.Addrs()) != 2 || s.addr() != first || s.now.Load().listeners[0] != kept {
+		t.Errorf("addresses %v, before %s", s.Addrs(), first)
+	}
+	ping()
+	client := s.httpClient(t, false)
+	for _, a := range s.Addrs() {
+		if got := fetch(t, client, "https://"+a.String()); got != "new connection" {
+			t.Errorf("%s: %s", a, got)
+		}
+	}
+	second := s.Addrs()[1].String()
+	next.Listeners, next.Drain = next.Listeners[:1], 100*time.Millisecond
+	if err := s.Apply(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the address is free", func() bool {
+		l, err := net.Listen("tcp", second)
+		if err == nil {
+			l.Close()
+		}
+		return err == nil
+	})
+}
+
+// A configuration that a key manager is not made from is none that takes another.
+func TestSameKeys(t *testing.T) {
+	t.Parallel()
+	base := Config{KeyManager: "pkix", RunDir: "/run/tlsd"}.withListeners()
+	for name, tt := range map[string]struct {
+		change func(*Config)
+		want   bool
+	}{
+		"nothing":  {func(*Config) {}, true},
+		"backend":  {func(c *Config) { c.Listeners = []Listener{{Backend: "tcp://a.test:1"}} }, true},
+		"limits":   {func(c *Config) { c.Limits.Connections, c.Drain = 1, time.Second }, true},
+		"log":      {func(c *Config) { c.LogLevels, c.Log = map[string]string{"": "debug"}, zap.NewNop() }, true},
+		"observer": {func(c *Config) { c.Observer.Reloaded = func(string, error) {} }, true},
+		"tier":     {func(c *Config) { c.KeyManager = "sunx509" }, false},
+		"wait":     {func(c *Config) { c.PluginWait = time.Second }, false},
+		"alias": {func(c *Config) {
+			*c = Config{KeyManager: "pkix", RunDir: "/run/tlsd", Listeners: []Listener{{Alias: "a"}}}
+		}, false},
+		"constraint": {func(c *Config) { c.Options.JDKCompat = true }, false},
+		"trust-file": {func(c *Config) {
+			c.Listeners = []Listener{{ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "a.pem"}}}
+		}, false},
+	} {
+		c := base
+		tt.change(&c)
+		if got := base.sameKeys(c.withListeners()); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+func TestEndpointAndChildTakeARestart(t *testing.T) {
+	s := serve(t, Config{})
+	err := s.Apply(t.Context(), Config{KeyManager: "unix:/run/keys/km.sock"})
+	if err == nil || !strings.Contains(err.Error(), "takes a restart") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestChangedLevels(t *testing.T) {
+	t.Parallel()
+	got := changedLevels(map[string]string{"": "info", "server": "debug", "a": "warn"}, map[string]string{"": "info", "a": "error", "b": "debug"})
+	if want := map[string]string{"server": "", "a": "error", "b": "debug"}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// A complaint is made once for each error that stays, and never of what is no
+// fault of the content.
+func TestComplaint(t *testing.T) {
+	core, logs := observerCore()
+	s := &Server{log: zap.New(core)}
+	var c complaint
+	a, b := errors.New("a is damaged"), errors.New("b is damaged")
+	for i, tt := range []struct {
+		err   error
+		again bool
+		lines int
+	}{
+		{a, true, 0}, {nil, false, 0}, // half-written
+		{a, true, 0}, {a, false, 1}, {a, false, 1}, {fmt.Errorf("call: %w", plugin.ErrUnavailable), false, 1}, {a, false, 1},
+		{b, true, 1}, {b, false, 2}, {nil, false, 2}, {b, true, 2}, {b, false, 3},
+	} {
+		if again := c.of(s, tt.err) > 0; again != tt.again || logs.Len() != tt.lines {
+			t.Errorf("step %d: again %v and %d lines, want %v and %d", i, again, logs.Len(), tt.again, tt.lines)
+		}
+	}
+}
+
+// Lists are warned of from a day ahead on, daily, and again when they have ended.
+func TestReminders(t *testing.T) {
+	core, logs := observerCore()
+	ca := testca.NewRoot(t, testca.Spec{Name: "ca"})
+	ends := time.Now().Add(72 * time.Hour)
+	said, err := ruled(ca.CRL(t, testca.CRL{NextUpdate: ends}), "", ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := &content{said: map[ruling]*revocation{{}: said}}
+	r := reminders{}
+	for _, tt := range []struct {
+		at    time.Duration // from the end
+		lines int
+	}{{-48 * time.Hour, 0}, {-23 * time.Hour, 1}, {-22 * time.Hour, 1}, {time.Hour, 2}, {2 * time.Hour, 2}, {26 * time.Hour, 3}} {
+		if r.remind(zap.New(core), content, ends.Add(tt.at)); logs.Len() != tt.lines {
+			t.Errorf("%v from the end: %d lines, want %d", tt.at, logs.Len(), tt.lines)
+		}
+	}
+}
