@@ -62,6 +62,6 @@ func (k signerKey) Sign(ctx context.Context, req *SignRequest) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("sign: %w", err)
 	}
-	opts := signerOpts(req.Scheme)
+	opts := SignerOpts(req.Scheme)
 	return k.signer.Sign(rand.Reader, digestOf(opts.HashFunc(), req.Message), opts)
 }

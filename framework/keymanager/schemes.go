@@ -108,8 +108,9 @@ func SchemeOf(pub crypto.PublicKey, opts crypto.SignerOpts) (tls.SignatureScheme
 	return 0, fmt.Errorf("sign: no TLS signature scheme for a %T with %v", pub, opts.HashFunc())
 }
 
-// signerOpts is the inverse of SchemeOf: what a crypto.Signer needs to sign by s.
-func signerOpts(s tls.SignatureScheme) crypto.SignerOpts {
+// SignerOpts is the inverse of SchemeOf: what a crypto.Signer needs to sign by s,
+// one of Schemes. HashFunc of it is 0 for Ed25519.
+func SignerOpts(s tls.SignatureScheme) crypto.SignerOpts {
 	alg, hash := parts(s)
 	if alg == rsaPSS {
 		return &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: hash}

@@ -39,7 +39,7 @@ type Entry struct {
 	localKeyID []byte
 	public     crypto.PublicKey // proven
 	proven     *password        // opened the key; nil where the key is kept or not encrypted
-	kept       crypto.Signer    // decrypted and kept
+	kept       *loaded          // decrypted and kept
 }
 
 func (r *reader) addKey(name string, key sealed, err error) *Entry {
@@ -103,12 +103,12 @@ func (e *Entry) Leaf() *x509.Certificate {
 func (e *Entry) Public() crypto.PublicKey { return e.public }
 
 // Signer decrypts the key and returns it. Of a proven entry the result is
-// checked against the public key of the proof; one that was kept by Prove is
-// returned as it is. Otherwise the key is the caller's, who may call Wipe when
+// checked against the public key of the proof; one of Go's that was kept by
+// Prove is returned as it is. Otherwise the key is the caller's, who may call Wipe when
 // done with it. Signer is safe for concurrent use.
 func (e *Entry) Signer(ctx context.Context) (crypto.Signer, error) {
-	if e.kept != nil {
-		return e.kept, nil
+	if e.kept != nil && e.kept.signer != nil {
+		return e.kept.signer, nil
 	}
 	if e.Kind != keymanager.KindKey {
 		return nil, &KeyTypeError{Type: "entry of kind " + e.Kind}

@@ -18,7 +18,7 @@ import (
 func openProven(ctx context.Context, src keymanager.Source, files []file, known *Store, o keymanager.Options, opt ViewOptions) (*Store, error) {
 	s, err := openFiles(ctx, src, files, Limits{Iterations: o.Iterations})
 	if err == nil {
-		err = s.Prove(ctx, ProveOptions{Keep: opt.KeepKeys, known: known})
+		err = s.Prove(ctx, ProveOptions{Keep: opt.KeepKeys, Load: opt.Load, known: known})
 	}
 	if err == nil {
 		err = s.judge(opt.Strict)

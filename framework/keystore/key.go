@@ -25,29 +25,20 @@ const minRSA = 1024
 // *KeyTypeError for a key that is in order and of no use to TLS here. der stays
 // the caller's.
 func parseKey(der []byte) (crypto.Signer, error) {
-	strict, _, err := toDER(der)
+	strict, kind, err := readKey(der)
 	if err != nil {
 		return nil, err
 	}
 	var key any
-	var kind error
-	switch derKind(strict) {
+	switch kind {
 	case derPKCS8:
 		key, err = x509.ParsePKCS8PrivateKey(strict)
-		kind = pkcs8KeyType(strict)
 	case derPKCS1:
 		key, err = x509.ParsePKCS1PrivateKey(strict)
-		kind = rsaKeyType(strict)
 	case derSEC1:
 		key, err = x509.ParseECPrivateKey(strict)
-		kind = sec1KeyType(strict)
-	default:
-		return nil, &DamagedError{Where: "private key", Err: errors.New("of an unknown structure")}
 	}
-	switch {
-	case kind != nil:
-		return nil, kind
-	case err != nil:
+	if err != nil {
 		return nil, &DamagedError{Where: "private key", Err: err}
 	}
 	signer, ok := key.(crypto.Signer)
@@ -59,6 +50,27 @@ func parseKey(der []byte) (crypto.Signer, error) {
 		return nil, err
 	}
 	return signer, nil
+}
+
+// readKey returns a private key in strict DER, der itself where it is that, and
+// its structure. It returns a *KeyTypeError where TLS has no use for the key,
+// as far as that can be seen without parsing all of it.
+func readKey(der []byte) (strict []byte, kind kindOfDER, err error) {
+	strict, _, err = toDER(der)
+	if err != nil {
+		return nil, derOther, err
+	}
+	switch kind = derKind(strict); kind {
+	case derPKCS8:
+		err = pkcs8KeyType(strict)
+	case derPKCS1:
+		err = rsaKeyType(strict)
+	case derSEC1:
+		err = sec1KeyType(strict)
+	default:
+		err = &DamagedError{Where: "private key", Err: errors.New("of an unknown structure")}
+	}
+	return strict, kind, err
 }
 
 // usableType returns nil if TLS can use such a key here.

@@ -20,11 +20,13 @@ type ProveOptions struct {
 	// Keep keeps the decrypted keys of usable entries for Entry.Signer. Where
 	// they are not kept, what is kept is the password that opened the key.
 	Keep bool
+	// Load makes the keys that are kept; nil: Go's own, for Entry.Signer.
+	Load LoadFunc
 	// Progress is called after each key, where set, one call at a time.
 	Progress func(done, total int)
 
 	// known is a proven reading of the same keystore under the same passwords
-	// and with the same Keep, or nil: what is encrypted as it was there is the
+	// and with the same Keep and Load, or nil: what is encrypted as it was there is the
 	// same key and needs no second derivation.
 	known *Store
 }
@@ -45,7 +47,7 @@ func (s *Store) Prove(ctx context.Context, opt ProveOptions) error {
 	var mu sync.Mutex // guards done
 	done := 0
 	err := each(ctx, keys, func(e *Entry) {
-		e.verdict(ctx, opt.Keep, known)
+		e.verdict(ctx, opt, known)
 		mu.Lock()
 		defer mu.Unlock()
 		if done++; opt.Progress != nil {
@@ -108,7 +110,7 @@ func (s *Store) byCiphertext() map[[sha256.Size]byte]*Entry {
 }
 
 // verdict proves e, or records why it can't be.
-func (e *Entry) verdict(ctx context.Context, keep bool, known map[[sha256.Size]byte]*Entry) {
+func (e *Entry) verdict(ctx context.Context, opt ProveOptions, known map[[sha256.Size]byte]*Entry) {
 	if e.Err != nil {
 		return
 	}
@@ -116,7 +118,7 @@ func (e *Entry) verdict(ctx context.Context, keep bool, known map[[sha256.Size]b
 	if k, ok := e.key.(encryptedKey); ok && known[k.digest] != nil {
 		err = e.proveLike(known[k.digest])
 	} else {
-		err = e.prove(ctx, keep)
+		err = e.prove(ctx, opt)
 	}
 	if err != nil && ctx.Err() == nil {
 		e.fail(e.store.advise(err))
@@ -139,12 +141,12 @@ func (e *Entry) proveLike(known *Entry) error {
 }
 
 // prove returns nil and makes e usable, or returns the reason why it is not.
-func (e *Entry) prove(ctx context.Context, keep bool) error {
+func (e *Entry) prove(ctx context.Context, opt ProveOptions) error {
 	der, pw, err := e.unseal(ctx)
 	if err != nil {
 		return err
 	}
-	signer, err := parseKey(der)
+	key, err := opt.load(der)
 	clear(der)
 	var kind *KeyTypeError
 	if errors.As(err, &kind) && e.KeyType == "" {
@@ -153,22 +155,22 @@ func (e *Entry) prove(ctx context.Context, keep bool) error {
 	if err != nil {
 		return err
 	}
-	e.KeyType = publicKeyType(signer.Public())
-	leaf, err := e.pair(signer.Public())
+	e.KeyType = publicKeyType(key.Public())
+	leaf, err := e.pair(key.Public())
 	if err != nil {
-		Wipe(signer)
+		key.wipe()
 		return err
 	}
-	// The certificate's copy: the signer's would keep the private key alive.
+	// The certificate's copy: the key's would keep the private key alive.
 	e.public, e.Usable = leaf.parsed.PublicKey, true
-	if keep {
-		e.kept = signer
+	if opt.Keep {
+		e.kept = key
 		if pw != nil {
 			pw.wipe()
 		}
 		return nil
 	}
-	Wipe(signer)
+	key.wipe()
 	e.proven = pw
 	return nil
 }

@@ -27,7 +27,7 @@ func entriesOf(stores []*Store, keep bool) []keymanager.Entry {
 			switch {
 			case !e.Usable:
 			case keep:
-				entry.Key = keymanager.FromSigner(e.kept)
+				entry.Key = e.kept.Key
 			default:
 				entry.Key = onDemand{e}
 			}

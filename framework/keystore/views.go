@@ -26,6 +26,8 @@ type ViewOptions struct {
 	// KeepKeys keeps the decrypted keys with the view. Without, each signature
 	// decrypts its key anew and wipes it.
 	KeepKeys bool
+	// Load makes the keys that KeepKeys keeps; nil: Go's crypto packages do.
+	Load LoadFunc
 	// Strict refuses a keystore with an entry that should work and does not.
 	// Without, the entry is skipped.
 	Strict bool

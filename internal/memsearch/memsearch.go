@@ -60,6 +60,21 @@ func Of(owner string, key crypto.Signer) []Secret {
 // Search returns the names of the secrets that are in the memory of a process.
 // It fails where the memory can't be read, which is not the same as empty.
 func Search(pid int, secrets []Secret) ([]string, error) {
+	return search(pid, secrets, func(region) bool { return true })
+}
+
+// around is how far from an address SearchAround looks, in bytes.
+const around = 256 << 20
+
+// SearchAround is Search within 256 MiB of an address: of a small process, the
+// heap that the address is in.
+func SearchAround(pid int, address uint64, secrets []Secret) ([]string, error) {
+	return search(pid, secrets, func(r region) bool {
+		return r.to+around > address && r.from < address+around
+	})
+}
+
+func search(pid int, secrets []Secret, wanted func(region) bool) ([]string, error) {
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
 	if err != nil {
 		return nil, err
@@ -72,6 +87,9 @@ func Search(pid int, secrets []Secret) ([]string, error) {
 	var found []string
 	total := 0
 	for _, r := range all {
+		if !wanted(r) {
+			continue
+		}
 		total += r.read(mem, func(chunk []byte) {
 			for _, s := range secrets {
 				if bytes.Contains(chunk, s.Bytes) && !slices.Contains(found, s.Name) {
