@@ -145,12 +145,26 @@ func (c Config) ofKeys() Config {
 
 func (s *Server) reloadKeys(ctx context.Context, keys *Keys) error {
 	err := keys.Reload(ctx)
-	if errors.Is(err, plugin.ErrUnsupported) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, plugin.ErrUnsupported):
 		s.log.Warn("this key manager can't reload: its keys stay as they are", zap.String(logging.FieldTier, keys.tier))
 		return nil
+	case errors.Is(err, plugin.ErrUnavailable), errors.Is(err, plugin.ErrClosed), errors.Is(err, context.Canceled):
+		return err
 	}
-	return err
+	return &KeystoresError{err}
 }
+
+// KeystoresError is returned by Reload and Apply when the key process did not take
+// its keystores anew. It has logged why, as it does when it finds so by itself.
+type KeystoresError struct{ Err error }
+
+func (e *KeystoresError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *KeystoresError) Unwrap() error { return e.Err }
 
 // changedLevels returns what makes the levels of old those of next. An empty level
 // takes a logger's own away.

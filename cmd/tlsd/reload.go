@@ -6,12 +6,14 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/tlsd/tlsd/framework"
 	"github.com/tlsd/tlsd/framework/config"
@@ -168,7 +170,7 @@ func (d *daemon) reload(ctx context.Context) error {
 		ended(err)
 		if err != nil {
 			if ctx.Err() == nil {
-				d.log.Error("reload failed: the old state stays in use", zap.Error(err))
+				d.log.Log(levelOf(err), "reload failed: the old state stays in use", zap.Error(err))
 			}
 			return err
 		}
@@ -179,6 +181,15 @@ func (d *daemon) reload(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// levelOf is the level of a reload that failed: one line at error is enough, and of
+// keystores the key process has written it.
+func levelOf(err error) zapcore.Level {
+	if errors.As(err, new(*framework.KeystoresError)) {
+		return zap.WarnLevel
+	}
+	return zap.ErrorLevel
 }
 
 // watchConfig reloads when the configuration file has another content, until ctx

@@ -273,3 +273,24 @@ func TestFaultSettingsThatTakeARestart(t *testing.T) {
 		t.Errorf("%d lines\n%s", n, r.d.log)
 	}
 }
+
+// A keystore that can't be used is said by one line at ERROR, of the key process.
+func TestFaultKeystoreIsWrongAtReload(t *testing.T) {
+	t.Parallel()
+	for _, tier := range []string{"sunx509", "pkixcached"} {
+		t.Run(tier, func(t *testing.T) {
+			t.Parallel()
+			r := newReloading(t)
+			r.configure(r.listener(r.addr), "keymanager: "+tier)
+			r.start()
+			writeFile(t, r.s.path, []byte("0damaged"))
+			r.hangUp(failedLine)
+			if n := r.d.count(`"level":"error"`); n != 1 || r.d.count("keystore reload failed") != 1 {
+				t.Errorf("%d lines at ERROR\n%s", n, r.d.log)
+			}
+			if err := r.at(r.addr); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
