@@ -30,9 +30,18 @@ func Self(name string, args ...string) Candidate {
 // Tlsd is a tlsd executable with one of its tiers, as it is installed but for
 // env, which is added to its environment.
 func Tlsd(name, path, tier string, env ...string) Candidate {
+	return tlsd(name, path, tier, nil, env)
+}
+
+// Plugin is Tlsd with an executable of its own for the tier.
+func Plugin(name, path, tier, plugin string, env ...string) Candidate {
+	return tlsd(name, path, tier, []string{"--plugin", tier + "=" + plugin}, env)
+}
+
+func tlsd(name, path, tier string, args, env []string) Candidate {
 	return Candidate{Name: strings.TrimSpace(name + " " + tier), Command: func(f material.Files, addr string) (*exec.Cmd, error) {
-		cmd := exec.Command(path, "--listen", addr, "--keymanager", tier,
-			"--keystore", f.Store, "--keystore-password-file", f.PasswordFile)
+		cmd := exec.Command(path, slices.Concat(args, []string{"--listen", addr, "--keymanager", tier,
+			"--keystore", f.Store, "--keystore-password-file", f.PasswordFile})...)
 		cmd.Env = append(cmd.Environ(), env...)
 		return cmd, nil
 	}}

@@ -58,11 +58,24 @@ func everything(ctx context.Context, args []string, stdout io.Writer) error {
 }
 
 func (r results) showBudgets(page, out string) error {
-	plot, err := filepath.Rel(filepath.Dir(page), filepath.Join(out, "cpu.svg"))
+	plot, err := relative(page, filepath.Join(out, "cpu.svg"))
 	if err != nil {
 		return err
 	}
 	return report.WritePage(page, fmt.Sprintf("%s\nMeasured on %s.\n\n![CPU per full handshake beside crypto/tls](%s)\n", report.Table(r.records), r.machine, plot))
+}
+
+// relative returns how a page links to a file.
+func relative(page, file string) (string, error) {
+	from, err := filepath.Abs(filepath.Dir(page))
+	if err != nil {
+		return "", err
+	}
+	to, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Rel(from, to)
 }
 
 func (r results) showDetails(page string) error {
@@ -80,7 +93,7 @@ func measureAll(ctx context.Context, pace []string, stdout io.Writer) (all []rep
 		run  func(context.Context, []string, io.Writer) ([]report.Record, error)
 		args []string
 	}{
-		{servers, []string{"-nginx", "-library", "-http"}},
+		{servers, []string{"-nginx", "-library", "-http", "-openssl"}},
 		{servers, []string{"-only", "pkixcached", "-key", "p256", "-callers", "32", "-resume", "yes", "-version", "1.3,1.2", "-http"}},
 		{inMemory, []string{"-jdk"}},
 		{inMemory, []string{"-entries", "10,1000", "-sni", "yes,no", "-only", "pkixcached,sunx509"}},

@@ -55,6 +55,7 @@ type serversPlan struct {
 	entries              int
 	builds, env          []string // NAME=PATH, NAME=VALUE
 	http, library, nginx bool
+	openssl              bool
 	watch                string // shell command
 	dir                  string
 	stdout               io.Writer
@@ -69,6 +70,7 @@ func servers(ctx context.Context, args []string, stdout io.Writer) (records []re
 	f.BoolVar(&p.http, "http", false, "measure net/http with its key too")
 	f.BoolVar(&p.library, "library", false, "measure the library in the reference's place too: the same accept loop, no connection is served")
 	f.BoolVar(&p.nginx, "nginx", false, "measure nginx too, where it is installed")
+	f.BoolVar(&p.openssl, "openssl", false, "measure plugins/openssl too, where it can be built (cgo, libcrypto)")
 	f.StringVar(&p.watch, "watch", "", "shell COMMAND to run while each candidate has one more turn; it finds $NAME, $FRONT and $OTHERS")
 	f.each(&p.builds, "tlsd", "NAME=PATH: measure this executable (default: tlsd is built)")
 	f.each(&p.env, "env", "NAME=VALUE for tlsd's environment")
@@ -95,12 +97,16 @@ func servers(ctx context.Context, args []string, stdout io.Writer) (records []re
 
 // candidates are the reference and each tier of each build.
 func (p *serversPlan) candidates() ([]whole.Candidate, error) {
-	if len(p.builds) == 0 && len(p.tiers) > 0 {
+	if len(p.builds) == 0 && (len(p.tiers) > 0 || p.openssl) {
 		path := filepath.Join(p.dir, "tlsd")
 		if err := build(path); err != nil {
 			return nil, err
 		}
 		p.builds = []string{"tlsd=" + path}
+	}
+	builds, err := pairsOf(p.builds)
+	if err != nil {
+		return nil, err
 	}
 	all := []whole.Candidate{whole.Self(partPlain, partPlain)}
 	if p.http {
@@ -113,15 +119,44 @@ func (p *serversPlan) candidates() ([]whole.Candidate, error) {
 		if p.library {
 			all = append(all, whole.Self("library "+tier, tier))
 		}
-		for _, b := range p.builds {
-			name, path, ok := strings.Cut(b, "=")
-			if !ok {
-				return nil, fmt.Errorf("flag -tlsd: %q is not NAME=PATH", b)
-			}
-			all = append(all, whole.Tlsd(name, path, tier, p.env...))
+		for _, b := range builds {
+			all = append(all, whole.Tlsd(b.name, b.path, tier, p.env...))
+		}
+	}
+	if plugin := filepath.Join(p.dir, "openssl"); p.openssl && buildPlugin(plugin, p.stdout) {
+		for _, b := range builds {
+			all = append(all, whole.Plugin(b.name, b.path, "openssl", plugin, p.env...))
 		}
 	}
 	return all, nil
+}
+
+type pair struct{ name, path string }
+
+func pairsOf(flags []string) (all []pair, err error) {
+	for _, f := range flags {
+		name, path, ok := strings.Cut(f, "=")
+		if !ok {
+			return nil, fmt.Errorf("flag -tlsd: %q is not NAME=PATH", f)
+		}
+		all = append(all, pair{name, path})
+	}
+	return all, nil
+}
+
+// buildPlugin makes the plugin that signs by OpenSSL, or says that it can't.
+func buildPlugin(path string, stdout io.Writer) bool {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tlsd/tlsd").Output()
+	if err == nil {
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", path, "./cmd/tlsd-keymanager-openssl")
+		cmd.Dir = filepath.Join(strings.TrimSpace(string(out)), "plugins", "openssl")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+		out, err = cmd.CombinedOutput()
+	}
+	if err != nil {
+		fmt.Fprintf(stdout, "plugins/openssl is not measured: %v: %s\n", err, out)
+	}
+	return err == nil
 }
 
 // build makes tlsd as the Makefile does, but for the version in it.
