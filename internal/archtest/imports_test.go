@@ -57,7 +57,7 @@ var known = map[string]may{
 	"plugins/pkixcached/cmd/tlsd-keymanager-pkixcached": tierCommand("pkixcached"),
 
 	"cmd/tlsd": {
-		own("framework", "framework/admin", "framework/config", "framework/keymanager", "framework/metrics", "framework/keystore", "framework/plugin", "internal/lockdir", "internal/reap", "internal/sandbox", "logging",
+		own("framework", "framework/admin", "framework/config", "framework/keymanager", "framework/metrics", "framework/keystore", "framework/plugin", "internal/filewatch", "internal/lockdir", "internal/reap", "internal/sandbox", "logging",
 			"plugins/sunx509", "plugins/pkix", "plugins/pkixcached"),
 		others(zap, cobra, "github.com/cloudflare/tableflip", "github.com/coreos/go-systemd", "golang.org/x/term", "software.sslmate.com/src/go-pkcs12"),
 	},
