@@ -96,11 +96,11 @@ func (f found) settings(wanted func(Setting) bool) map[Setting]map[string]Record
 }
 
 // lowest returns the lowest ratio of rates of two candidates in any setting that
-// has both.
+// has both, each as it compares to the reference round by round.
 func (f found) lowest(one, other string, wanted func(Setting) bool) float64 {
 	least := math.NaN()
 	for _, rows := range f.settings(wanted) {
-		a, b := rows[one].Rate, rows[other].Rate
+		a, b := rows[one].RateRatio.Median, rows[other].RateRatio.Median
 		if a > 0 && b > 0 && !(least <= a/b) {
 			least = a / b
 		}

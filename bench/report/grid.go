@@ -54,11 +54,18 @@ func Grids(records []Record) (grids []Grid) {
 
 // cells are the columns of Grids.
 func (r Record) cells() []string {
-	p := func(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 	return []string{
-		r.Name, p("%.0f", micro(r.CPU)), p("%.0f", micro(r.Helpers)), p("%.3f", r.Ratio.Median),
-		p("%.3f–%.3f", r.Ratio.Low, r.Ratio.High), p("%.0f", r.Rate), p("%.2f", micro(r.P50)/1000), p("%.2f", micro(r.P99)/1000),
+		r.Name, figure("%.0f", micro(r.CPU)), figure("%.0f", micro(r.Helpers)), figure("%.3f", r.Ratio.Median),
+		fmt.Sprintf("%.3f–%.3f", r.Ratio.Low, r.Ratio.High), figure("%.0f", r.Rate), figure("%.2f", micro(r.P50)/1000), figure("%.2f", micro(r.P99)/1000),
 	}
+}
+
+// figure returns f as format has it, or a dash for what was not measured.
+func figure(format string, f float64) string {
+	if f == 0 {
+		return "–"
+	}
+	return fmt.Sprintf(format, f)
 }
 
 // Print writes g for a terminal.

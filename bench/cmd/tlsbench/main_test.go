@@ -99,3 +99,40 @@ func TestGrowth(t *testing.T) {
 		}
 	}
 }
+
+func TestResultsAreWritten(t *testing.T) {
+	records, err := inMemory(t.Context(), strings.Fields("-rounds 1 -turn 20ms"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grid := report.Grid{Title: "growth", Header: []string{"entries"}, Rows: [][]string{{"1"}}}
+	r := results{machine: "a machine", records: records, grids: []report.Grid{grid, grid, grid}}
+	dir := t.TempDir()
+	out := filepath.Join(dir, "results")
+	if err := r.write(out); err != nil {
+		t.Fatal(err)
+	}
+	if files, _ := filepath.Glob(filepath.Join(out, "*")); len(files) != 5 {
+		t.Errorf("wrote %v", files)
+	}
+	for page, show := range map[string]func(string) error{
+		"README.md":           func(page string) error { return r.showBudgets(page, out) },
+		"docs/performance.md": r.showDetails,
+	} {
+		// The project's own pages have the marks.
+		b, err := os.ReadFile(filepath.Join("..", "..", "..", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := filepath.Join(dir, filepath.Base(page))
+		if err := os.WriteFile(copied, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := show(copied); err != nil {
+			t.Error(err)
+		}
+		if b, _ := os.ReadFile(copied); !strings.Contains(string(b), "Measured on a machine") {
+			t.Errorf("%s does not name the machine", page)
+		}
+	}
+}
