@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -30,7 +31,10 @@ const maxOnLane = 16 << 10
 //
 // A lane carries one request at a time. It takes a slot of the same gate as a
 // call by gRPC, and where there are more slots than lanes the rest goes by gRPC.
-type lanes struct{ free chan *lane }
+type lanes struct {
+	free   chan *lane
+	closed atomic.Bool
+}
 
 // lane is the front's end of one pair.
 type lane struct {
@@ -73,8 +77,9 @@ func (c *child) openLanes() ([]*os.File, error) {
 }
 
 // close closes the lanes that are free. Each of the others is closed by whoever
-// uses it, who notices that the key process is gone.
+// uses it, who notices that the key process is gone, or gives it back.
 func (ls *lanes) close() {
+	ls.closed.Store(true)
 	for l := ls.take(); l != nil; l = ls.take() {
 		_ = l.conn.Close()
 	}
@@ -90,7 +95,12 @@ func (ls *lanes) take() *lane {
 	}
 }
 
-func (ls *lanes) give(l *lane) { ls.free <- l }
+func (ls *lanes) give(l *lane) {
+	ls.free <- l
+	if ls.closed.Load() { // while it was in use
+		ls.close()
+	}
+}
 
 // signOnLane has the key process sign over a free lane; used says whether there
 // was one. It returns when ctx ends, but lane and slot of the gate are given

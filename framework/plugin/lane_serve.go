@@ -76,7 +76,9 @@ func (s *server) onLane(b []byte) *pb.SignResponse {
 	if err != nil {
 		st, _ := status.FromError(err)
 		text := st.Message()
-		return &pb.SignResponse{Code: uint32(st.Code()), Error: text[:min(len(text), maxErrorText)]}
+		// A letter cut in two would be no text, which the wire doesn't carry.
+		text = strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "")
+		return &pb.SignResponse{Code: uint32(st.Code()), Error: text}
 	}
 	return resp
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tlsd/tlsd/framework/keymanager"
 	pb "github.com/tlsd/tlsd/framework/plugin/proto"
+	"github.com/tlsd/tlsd/internal/testca"
 )
 
 // laneOf returns a link with one lane and one slot, and the lane's other end.
@@ -166,6 +167,52 @@ func TestGarbageOnLaneIsAnError(t *testing.T) {
 	}
 	if got := <-done; got.err == nil || errors.Is(got.err, ErrUnavailable) {
 		t.Errorf("got %v, want an error that is no reason to try again", got.err)
+	}
+}
+
+// An error of any length goes over a lane, which goes on.
+func TestLongErrorGoesOverALane(t *testing.T) {
+	_, leaf := pairSource(t, testca.NewRoot(t, testca.Spec{Name: "ca"}), "a.example")
+	id := keymanager.KeyIDOf(leaf.Cert)
+	v, _ := openAs(t, &fixed{})
+	defer v.close()
+	long := "x" + strings.Repeat("é", maxErrorText) // its bound lies within a letter
+	v.keys.put(id, failingKey{keymanager.FromSigner(leaf.Key), errors.New(long)}, 10)
+	s := new(server)
+	s.opened.Store(v)
+	req, err := proto.Marshal(signToProto(id, handshakeRequest()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp := s.onLane(req)
+	if b, err := proto.Marshal(resp); err != nil || len(b) > maxOnLane {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+	if !strings.HasPrefix(long, resp.GetError()) || len(resp.GetError()) < maxErrorText-1 {
+		t.Errorf("error of %d bytes: %.20q…", len(resp.GetError()), resp.GetError())
+	}
+}
+
+type failingKey struct {
+	keymanager.Key
+	err error
+}
+
+func (k failingKey) Sign(context.Context, *keymanager.SignRequest) ([]byte, error) { return nil, k.err }
+
+// A lane that was in use while the others were closed is closed when it is given
+// back.
+func TestLaneGivenBackLateIsClosed(t *testing.T) {
+	l, peer := laneOf(t)
+	on := l.lanes.take()
+	l.lanes.close()
+	l.lanes.give(on)
+	if l.lanes.take() != nil {
+		t.Error("it is still there to be taken")
+	}
+	_ = peer.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if n, err := peer.Read(make([]byte, 1)); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("its other end read %d bytes, %v; want its end", n, err)
 	}
 }
 
