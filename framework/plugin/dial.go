@@ -12,9 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 )
 
 // dialEndpoint connects to the endpoint at path and asks it what it is. Nothing
@@ -95,21 +92,21 @@ func unreachable(path string, err error) error {
 	return fmt.Errorf("%w: %q: %w; %s", ErrUnreachable, path, err, hint)
 }
 
-// linkOver makes a link of a connection. It is broken when the connection ends.
-func linkOver(conn *net.UnixConn, pid int) (*link, error) {
-	once := &onceConn{Conn: conn, ended: make(chan struct{})}
-	client, err := grpc.NewClient("passthrough:///endpoint",
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(once.take),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxSmall), grpc.MaxCallSendMsgSize(maxLarge)))
+// linkOver makes a link of a connection. Each ends with the other.
+func linkOver(conn net.Conn, pid int) (*link, error) {
+	told := &tellingConn{Conn: conn, ended: make(chan struct{})}
+	client, err := clientOver(told)
 	if err != nil {
 		return nil, err
 	}
 	l := newLink(client, pid)
-	context.AfterFunc(l.ctx, func() { _ = client.Close() })
+	context.AfterFunc(l.ctx, func() {
+		_ = client.Close()
+		_ = told.Close() // gRPC may never have had it
+	})
 	go func() {
 		select {
-		case <-once.ended:
+		case <-told.ended:
 			l.end(errors.New("the connection to it ended"))
 		case <-l.ctx.Done():
 		}
@@ -117,27 +114,15 @@ func linkOver(conn *net.UnixConn, pid int) (*link, error) {
 	return l, nil
 }
 
-// onceConn is a connection that gRPC gets once, and that tells of its end.
-// gRPC's own attempts to connect again fail: who answers has to be looked at
-// each time.
-type onceConn struct {
+// tellingConn is a connection that tells of its end.
+type tellingConn struct {
 	net.Conn
-	taken sync.Once
-	close sync.Once
+	once  sync.Once
 	ended chan struct{}
 }
 
-func (c *onceConn) take(context.Context, string) (net.Conn, error) {
-	var conn net.Conn
-	c.taken.Do(func() { conn = c })
-	if conn == nil {
-		return nil, errors.New("the connection ended")
-	}
-	return conn, nil
-}
-
 // Close closes the connection; gRPC calls it however the connection ended.
-func (c *onceConn) Close() error {
-	defer c.close.Do(func() { close(c.ended) })
+func (c *tellingConn) Close() error {
+	defer c.once.Do(func() { close(c.ended) })
 	return c.Conn.Close()
 }

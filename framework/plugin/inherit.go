@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	pb "github.com/tlsd/tlsd/framework/plugin/proto"
 )
@@ -62,20 +61,14 @@ func (p *process) dialInherited(ctx context.Context) (*grpc.ClientConn, error) {
 		return nil, err
 	}
 	_ = p.child.life.Close() // the connection has a copy, which ends it
-	var taken atomic.Bool
-	conn, err := grpc.NewClient("passthrough:///inherited",
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
-			if taken.Swap(true) {
-				return nil, errors.New("the connection that the key process inherited is broken")
-			}
-			return line, nil
-		}),
-		callOptions(), grpc.WithIdleTimeout(0))
+	conn, err := clientOver(line)
 	if err != nil {
 		return nil, errors.Join(err, line.Close())
 	}
-	p.hangUp = func() { _ = conn.Close() }
+	p.hangUp = func() {
+		_ = conn.Close()
+		_ = line.Close() // gRPC may never have had it
+	}
 	return conn, nil
 }
 

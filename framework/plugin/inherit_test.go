@@ -6,10 +6,13 @@ package plugin
 import (
 	"encoding/json"
 	"errors"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // nowhere leaves no directory for a socket.
@@ -72,5 +75,19 @@ func TestPluginThatCannotInheritIsToldOfTheDirectories(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("start says %v, not %q", err, want)
 		}
+	}
+}
+
+// A connection that gRPC was never asked to use ends with its link all the same.
+func TestConnectionThatIsNeverUsedIsClosed(t *testing.T) {
+	ours, theirs := net.Pipe()
+	l, err := linkOver(ours, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.end(ErrClosed)
+	_ = theirs.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := theirs.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("its other end read %v, want its end", err)
 	}
 }

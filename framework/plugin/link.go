@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	pb "github.com/tlsd/tlsd/framework/plugin/proto"
 )
@@ -40,6 +42,23 @@ func newLink(conn grpc.ClientConnInterface, pid int) *link {
 		api: pb.NewKeyManagerClient(conn), pid: pid, since: time.Now(), ctx: ctx, end: end,
 		selects: newGate(), signs: newGate(), leaves: newLeafCache(),
 	}
+}
+
+// clientOver returns a client over conn and over nothing else: what gRPC does to
+// connect again fails, since who answers has to be looked at each time. It sends
+// nothing before the first call, and takes conn over by that; until then, and on
+// error, conn is the caller's.
+func clientOver(conn net.Conn) (*grpc.ClientConn, error) {
+	var taken atomic.Bool
+	return grpc.NewClient("passthrough:///connected",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+			if taken.Swap(true) {
+				return nil, errors.New("the connection ended")
+			}
+			return conn, nil
+		}),
+		callOptions(), grpc.WithIdleTimeout(0))
 }
 
 // introduce asks the key process what it is, and refuses one that speaks another
