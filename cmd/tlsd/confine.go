@@ -64,11 +64,6 @@ func frontFiles(eff *config.Effective) []string {
 			files = append(files, h.ClientCA.Path, h.ClientCRL, h.BackendTLS.CA.Path)
 		}
 	}
-	for i, f := range files {
-		if abs, err := filepath.Abs(f); f != "" && err == nil {
-			files[i] = abs
-		}
-	}
 	return files
 }
 

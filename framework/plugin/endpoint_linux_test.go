@@ -64,7 +64,7 @@ func (e *testEndpoint) start() {
 	}
 	e.cmd, e.stderr = exec.Command("/proc/self/exe"), &lockedBuffer{}
 	e.cmd.Env = append(os.Environ(), endpointMarker+"="+string(setup))
-	e.cmd.Stderr = e.stderr
+	e.cmd.Stderr, e.cmd.Dir = e.stderr, e.dir
 	e.cmd.SysProcAttr, _ = asNobody()
 	if err := e.cmd.Start(); err != nil {
 		e.t.Fatal(err)
@@ -119,7 +119,7 @@ func mustSignBy(t *testing.T, m keymanager.KeyManager) *keymanager.Credential {
 
 func TestEndpointServesTheUsersThatItAdmits(t *testing.T) {
 	e := newEndpoint(t)
-	before := uint64(time.Now().UnixMilli())
+	before := uptime()
 	e.start()
 	front, _ := e.dial(DialOptions{Aliases: []string{"PAIR"}})
 	mustSignBy(t, front)
@@ -129,8 +129,8 @@ func TestEndpointServesTheUsersThatItAdmits(t *testing.T) {
 	if s := front.Status(); !s.Up || s.Err != nil || s.Restarts != 0 {
 		t.Errorf("status %+v", s)
 	}
-	if g := front.Generation(); g < before || g > uint64(time.Now().UnixMilli()) {
-		t.Errorf("generation %d is no time of the start in milliseconds", g)
+	if g := front.Generation(); g < before || g > uptime() {
+		t.Errorf("generation %d is not the milliseconds from the machine's start to the endpoint's", g)
 	}
 	if err := front.SetLogLevels(t.Context(), map[string]string{logging.KeyManager: "debug"}); err != nil {
 		t.Errorf("set log levels: %v", err)
@@ -149,6 +149,30 @@ func TestEndpointServesTheUsersThatItAdmits(t *testing.T) {
 	}
 	if info, err := os.Stat(e.Socket); err != nil || info.Mode().Perm() != 0o660 {
 		t.Errorf("socket: %v, %v", info, err)
+	}
+}
+
+// A front may work in another directory, where a relative path would lead to
+// nothing, and the keystore pass for one that the front can't open.
+func TestEndpointNamesItsFilesInFull(t *testing.T) {
+	e := newEndpoint(t)
+	path := e.Sources[0].Paths[0]
+	for i, p := range e.Sources[0].Paths {
+		rel, err := filepath.Rel(e.dir, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Sources[0].Paths[i] = rel
+	}
+	e.start()
+	front, _ := e.dial(DialOptions{})
+	mustSignBy(t, front)
+	findings, err := front.Isolation(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := find(t, findings, "keystore"); !strings.Contains(f.Value, path) {
+		t.Errorf("%+v, want it to name %s", f, path)
 	}
 }
 
@@ -205,11 +229,20 @@ func TestFrontConnectsAgain(t *testing.T) {
 	if err := front.Status().Err; err == nil {
 		t.Error("no error says why it is down")
 	}
-	go func() {
-		time.Sleep(200 * time.Millisecond)
-		e.start()
+	signed := make(chan *keymanager.Credential, 1)
+	go func() { // waits
+		c, err := front.Select(t.Context(), serverHello("a.example"))
+		if err == nil {
+			_, err = c.Key.Sign(t.Context(), handshakeRequest())
+		}
+		if err != nil {
+			t.Error(err)
+			c = new(keymanager.Credential)
+		}
+		signed <- c
 	}()
-	again := mustSignBy(t, front) // waits
+	e.start()
+	again := <-signed
 	if again.Generation <= first.Generation {
 		t.Errorf("generation %d after %d", again.Generation, first.Generation)
 	}

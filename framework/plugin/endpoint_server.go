@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
@@ -46,8 +48,8 @@ type EndpointServer struct {
 // files and network where the tier says so), opens the keystores of spec, and
 // listens. Serve answers. ctx bounds the opening. On error the socket is gone.
 //
-// Generations are numbered from the time of the start in Unix milliseconds, so
-// that they grow across restarts.
+// Generations are numbered from the milliseconds between the machine's start and
+// this one, so that they grow across restarts for as long as any front lives.
 func ServeEndpoint(ctx context.Context, tier keymanager.Tier, spec Spec, opt EndpointOptions) (_ *EndpointServer, err error) {
 	defer func() {
 		if err != nil {
@@ -56,6 +58,10 @@ func ServeEndpoint(ctx context.Context, tier keymanager.Tier, spec Spec, opt End
 	}()
 	if len(opt.Users) == 0 {
 		return nil, errors.New("no user is admitted: name the front's by --allow-user")
+	}
+	spec, err = mapPaths(opt.withFiles(spec), absolute) // for fronts, which may be elsewhere
+	if err != nil {
+		return nil, err
 	}
 	log := opt.Log.Zap()
 	confined := newConfinement(true)
@@ -72,10 +78,10 @@ func ServeEndpoint(ctx context.Context, tier keymanager.Tier, spec Spec, opt End
 		socket: &admission{UnixListener: socket, users: opt.Users, log: log.Named("plugin")},
 		server: newEndpointServer(tier, confined, opt),
 	}
-	confined.restrict(tier, opt.withFiles(spec), filepath.Dir(opt.Socket))
+	confined.restrict(tier, spec, filepath.Dir(opt.Socket))
 	env := keymanager.Env{
 		Builders: spec.Sources, Settings: spec.Settings, Options: spec.Options,
-		FirstGeneration: uint64(time.Now().UnixMilli()),
+		FirstGeneration: uptime(),
 	}
 	if s.opened, err = openService(ctx, tier, withLog(env, tier.Name, log)); err != nil {
 		return nil, errors.Join(err, socket.Close())
@@ -83,6 +89,15 @@ func ServeEndpoint(ctx context.Context, tier keymanager.Tier, spec Spec, opt End
 	s.server.opened.Store(s.opened)
 	s.log.Info("endpoint ready", zap.String(logging.FieldTier, tier.Name), zap.String("socket", opt.Socket), zap.String("users", who))
 	return s, nil
+}
+
+// uptime is the milliseconds since the machine's start. The time of day could be
+// set back between two starts: fronts would then take the second one's answers
+// for old ones, and go on with what they know of the first.
+func uptime() uint64 {
+	var since unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &since) // which each Unix has
+	return uint64(since.Nano()) / uint64(time.Millisecond)
 }
 
 func newEndpointServer(tier keymanager.Tier, confined *confinement, opt EndpointOptions) *server {
@@ -96,6 +111,7 @@ func newEndpointServer(tier keymanager.Tier, confined *confinement, opt Endpoint
 
 // withFiles returns spec with the files that Trust will read.
 func (o *EndpointOptions) withFiles(spec Spec) Spec {
+	spec.Files = slices.Clone(spec.Files)
 	for _, f := range o.Trust {
 		spec.Files = append(spec.Files, f.Path, f.Password.File)
 	}

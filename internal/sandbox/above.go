@@ -19,12 +19,16 @@ const maxLinks = 40
 // since a rule ends with the directory that it names; but a place where a file
 // system is mounted stays, and so does a directory without one above.
 //
-// Where a file lies right below the root's child, that is the root.
+// Where a file lies right below the root's child, that is the root. Relative
+// paths count from the working directory as it is now.
 func Above(paths ...string) []string {
 	var dirs []string
 	for _, path := range paths {
 		if path == "" {
 			continue
+		}
+		if abs, err := filepath.Abs(path); err == nil { // a name like ".." says nothing of what is above
+			path = abs
 		}
 		for _, stage := range stages(path) {
 			dirs = append(dirs, lasting(filepath.Dir(stage)))

@@ -306,6 +306,12 @@ func TestAboveNamesWhatIsThere(t *testing.T) {
 			t.Errorf("Above(%q) = %q, want %q", path, got, want)
 		}
 	}
+	t.Chdir(filepath.Join(real, "a", "b"))
+	for path, want := range map[string]string{"file": filepath.Join(real, "a"), "../other": real, "../b/file": filepath.Join(real, "a")} {
+		if got := Above(path); !slices.Equal(got, []string{want}) {
+			t.Errorf("Above(%q) in %s/a/b = %q, want %q", path, real, got, want)
+		}
+	}
 	if got := Above("", ""); len(got) > 0 {
 		t.Errorf("Above nothing = %q", got)
 	}
