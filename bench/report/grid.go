@@ -55,13 +55,13 @@ func Grids(records []Record) (grids []Grid) {
 // cells are the columns of Grids.
 func (r Record) cells() []string {
 	return []string{
-		r.Name, figure("%.0f", micro(r.CPU)), figure("%.0f", micro(r.Helpers)), figure("%.3f", r.Ratio.Median),
-		fmt.Sprintf("%.3f–%.3f", r.Ratio.Low, r.Ratio.High), figure("%.0f", r.Rate), figure("%.2f", micro(r.P50)/1000), figure("%.2f", micro(r.P99)/1000),
+		r.Name, Figure("%.0f", micro(r.CPU)), Figure("%.0f", micro(r.Helpers)), Figure("%.3f", r.Ratio.Median),
+		fmt.Sprintf("%.3f–%.3f", r.Ratio.Low, r.Ratio.High), Figure("%.0f", r.Rate), Figure("%.2f", micro(r.P50)/1000), Figure("%.2f", micro(r.P99)/1000),
 	}
 }
 
-// figure returns f as format has it, or a dash for what was not measured.
-func figure(format string, f float64) string {
+// Figure returns f as format has it, or a dash for what was not measured.
+func Figure(format string, f float64) string {
 	if f == 0 {
 		return "–"
 	}

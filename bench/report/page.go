@@ -4,7 +4,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"runtime"
@@ -39,26 +38,24 @@ func firstLine(path string) string {
 	return line
 }
 
-// Markers around what runs write into a page.
-const (
-	beginMark = "<!-- bench: begin; written by make bench -->\n"
-	endMark   = "<!-- bench: end -->\n"
-)
+// beginMark and endMark are around what runs write into a place of a page.
+func beginMark(place string) string {
+	return "<!-- bench: begin " + place + "; written by make bench -->\n"
+}
 
-// WritePage replaces what is between the marks in a page.
-func WritePage(path, text string) error {
+const endMark = "<!-- bench: end -->\n"
+
+// WritePage replaces what is between the marks of a place in a page.
+func WritePage(path, place, text string) error {
 	page, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	before, rest, ok := bytes.Cut(page, []byte(beginMark))
-	_, after, ends := bytes.Cut(rest, []byte(endMark))
+	begin := beginMark(place)
+	before, rest, ok := strings.Cut(string(page), begin)
+	_, after, ends := strings.Cut(rest, endMark)
 	if !ok || !ends {
-		return fmt.Errorf("write page %q: no place is marked by %q and %q", path, strings.TrimSpace(beginMark), strings.TrimSpace(endMark))
+		return fmt.Errorf("write page %q: it has no %q with %q after it", path, strings.TrimSpace(begin), strings.TrimSpace(endMark))
 	}
-	var b bytes.Buffer
-	for _, part := range [][]byte{before, []byte(beginMark), []byte(text), []byte(endMark), after} {
-		b.Write(part)
-	}
-	return os.WriteFile(path, b.Bytes(), 0o644)
+	return os.WriteFile(path, []byte(before+begin+text+endMark+after), 0o644)
 }

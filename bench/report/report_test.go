@@ -96,21 +96,18 @@ func TestSVGDrawsWhatIsNamed(t *testing.T) {
 
 func TestWritePageKeepsTheRest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(path, []byte("before\n"+beginMark+"old\n"+endMark+"after\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("before\n"+beginMark("a")+"old\n"+endMark+"after\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := WritePage(path, "new\n"); err != nil {
+		if err := WritePage(path, "a", "new\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if b, _ := os.ReadFile(path); string(b) != "before\n"+beginMark+"new\n"+endMark+"after\n" {
+	if b, _ := os.ReadFile(path); string(b) != "before\n"+beginMark("a")+"new\n"+endMark+"after\n" {
 		t.Errorf("%s", b)
 	}
-	if err := os.WriteFile(path, []byte("nothing marked"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := WritePage(path, "new\n"); err == nil {
-		t.Error("a page without marks was written")
+	if err := WritePage(path, "b", "new\n"); err == nil {
+		t.Error("a place without marks was written")
 	}
 }

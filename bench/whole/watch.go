@@ -17,26 +17,38 @@ import (
 // settle is how long a watching command gets to attach itself to processes.
 const settle = 500 * time.Millisecond
 
+// Watched is a turn that a command watched.
+type Watched struct {
+	Name       string
+	Front      int // process id
+	Handshakes int
+}
+
+// FileName is the candidate's name as it may be part of a file's.
+func (w Watched) FileName() string { return fileName(w.Name) }
+
+func fileName(name string) string { return strings.NewReplacer("/", "-", " ", "-").Replace(name) }
+
 // Watch gives each candidate one more turn, while a shell command runs: perf or
 // strace, say. It finds the candidate in NAME, its process ids in FRONT and
-// OTHERS (with commas), and is interrupted when the turn has ended. How many
-// handshakes there were is written to out.
-func (f *Field) Watch(ctx context.Context, w Way, turn time.Duration, command string, out io.Writer) error {
+// OTHERS (with commas), and is interrupted when the turn has ended. What it
+// prints goes to out.
+func (f *Field) Watch(ctx context.Context, w Way, turn time.Duration, command string, out io.Writer) (all []Watched, err error) {
 	for _, r := range f.fit(w) {
 		watcher := watcher(r, command, out)
 		if err := watcher.Start(); err != nil {
-			return fmt.Errorf("watch %s: %w", r.Name, err)
+			return nil, fmt.Errorf("watch %s: %w", r.Name, err)
 		}
 		time.Sleep(settle)
 		result, err := f.load(f.job(r, w, turn), func() error { return ctx.Err() })
 		_ = watcher.Process.Signal(os.Interrupt) // fails where it has ended
 		_ = watcher.Wait()                       // says itself what is wrong
 		if err != nil {
-			return err
+			return nil, err
 		}
-		fmt.Fprintf(out, "%s: %d handshakes were watched\n", r.Name, result.Handshakes)
+		all = append(all, Watched{Name: r.Name, Front: r.PIDs()[0], Handshakes: result.Handshakes})
 	}
-	return nil
+	return all, nil
 }
 
 // watcher is the command for one candidate. The shell becomes the command, so that
@@ -47,7 +59,7 @@ func watcher(r running, command string, out io.Writer) *exec.Cmd {
 		others = append(others, strconv.Itoa(pid))
 	}
 	cmd := exec.Command("sh", "-c", "exec "+command)
-	cmd.Env = append(os.Environ(), "NAME="+strings.ReplaceAll(r.Name, "/", "-"),
+	cmd.Env = append(os.Environ(), "NAME="+fileName(r.Name),
 		"FRONT="+strconv.Itoa(r.PIDs()[0]), "OTHERS="+strings.Join(others, ","))
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.WaitDelay = time.Second // for what it has started and left behind

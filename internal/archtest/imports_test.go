@@ -70,8 +70,9 @@ var known = map[string]may{
 	"bench/memory":   {own("bench/compare", "bench/fleet", "bench/load", "bench/material", "framework", "framework/keymanager"), nil},
 	"bench/report":   {own("bench/compare"), nil},
 	"bench/scale":    {own("bench/fleet", "bench/load", "bench/material", "bench/whole", "framework/keymanager"), nil},
+	"bench/where":    {},
 	"bench/whole":    {own("bench/compare", "bench/fleet", "bench/load", "bench/material"), nil},
-	"bench/cmd/tlsbench": {own("bench/compare", "bench/fleet", "bench/jdk", "bench/load", "bench/material", "bench/memory", "bench/report", "bench/scale", "bench/whole",
+	"bench/cmd/tlsbench": {own("bench/compare", "bench/fleet", "bench/jdk", "bench/load", "bench/material", "bench/memory", "bench/report", "bench/scale", "bench/where", "bench/whole",
 		"framework", "framework/keymanager", "framework/plugin", "internal/testca", "plugins/pkix", "plugins/pkixcached", "plugins/sunx509"), nil},
 
 	"internal/equaltest": {own("framework/keymanager", "internal/testca"), nil},

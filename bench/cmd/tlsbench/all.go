@@ -19,16 +19,17 @@ import (
 type results struct {
 	machine string
 	records []report.Record
-	grids   []report.Grid
+	growth  []report.Grid // as growth returns them
+	where   []report.Grid
 }
 
-// everything runs what the budgets are judged by, and how tlsd grows. It writes
-// CSV and a plot into a directory, and tables between the marks of two pages.
+// everything runs what the budgets are judged by, how tlsd grows, and where the
+// time goes. It writes CSV and drawings into a directory, and tables between the
+// marks of README.md and docs/performance.md.
 func everything(ctx context.Context, args []string, stdout io.Writer) error {
 	f := flags("all")
-	out := f.String("out", "bench/results", "directory for CSV files and the plot")
-	budgets := f.String("budgets", "README.md", "page that shows the budgets and the plot; empty: none")
-	details := f.String("details", "docs/performance.md", "page that shows the rest; empty: none")
+	out := f.String("out", "bench/results", "directory for CSV files and drawings")
+	pages := f.String("pages", ".", "directory with README.md and docs/performance.md")
 	pace := f.String("pace", "-rounds=10 -turn=1500ms", "flags of each measurement of handshakes")
 	growing := f.String("scale", "-entries=1,10,100,1000,10000 -connections=1000,10000", "flags of the measurement of growth")
 	if err := f.Parse(args); err != nil {
@@ -39,30 +40,58 @@ func everything(ctx context.Context, args []string, stdout io.Writer) error {
 	if r.records, err = measureAll(ctx, strings.Fields(*pace), stdout); err != nil {
 		return err
 	}
-	if r.grids, err = growth(ctx, strings.Fields(*growing), stdout); err != nil {
+	if r.growth, err = growth(ctx, strings.Fields(*growing), stdout); err != nil {
+		return err
+	}
+	if r.where, err = whereTo(ctx, []string{"-out", *out}, stdout); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "\n%s\n\n%s", r.machine, report.Table(r.records))
 	if err := r.write(*out); err != nil {
 		return err
 	}
-	if *budgets != "" {
-		if err := r.showBudgets(*budgets, *out); err != nil {
-			return err
-		}
-	}
-	if *details == "" {
-		return nil
-	}
-	return r.showDetails(*details)
+	return r.show(*pages, *out)
 }
 
-func (r results) showBudgets(page, out string) error {
-	plot, err := relative(page, filepath.Join(out, "cpu.svg"))
+// show writes what the pages show.
+func (r results) show(pages, out string) error {
+	readme, performance := filepath.Join(pages, "README.md"), filepath.Join(pages, "docs", "performance.md")
+	plot, err := relative(readme, filepath.Join(out, "cpu.svg"))
 	if err != nil {
 		return err
 	}
-	return report.WritePage(page, fmt.Sprintf("%s\nMeasured on %s.\n\n![CPU per full handshake beside crypto/tls](%s)\n", report.Table(r.records), r.machine, plot))
+	budgets := fmt.Sprintf("%s\nMeasured on %s.\n\n![CPU per full handshake beside crypto/tls](%s)\n", report.Table(r.records), r.machine, plot)
+	if err := report.WritePage(readme, "budgets", budgets); err != nil {
+		return err
+	}
+	measured := fmt.Sprintf("Measured on %s.\n", r.machine)
+	if err := report.WritePage(performance, "results", measured+markdown(append(report.Grids(r.records), r.growth...))); err != nil {
+		return err
+	}
+	if len(r.where) == 0 {
+		return nil
+	}
+	flames, err := filepath.Glob(filepath.Join(out, "flame-*.svg"))
+	if err != nil {
+		return err
+	}
+	var links strings.Builder
+	for _, f := range flames {
+		link, err := relative(performance, f)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&links, "\n![Flame graph](%s)\n", link)
+	}
+	return report.WritePage(performance, "where", measured+markdown(r.where)+links.String())
+}
+
+func markdown(grids []report.Grid) string {
+	var b strings.Builder
+	for _, g := range grids {
+		fmt.Fprintf(&b, "\n%s", g.Markdown())
+	}
+	return b.String()
 }
 
 // relative returns how a page links to a file.
@@ -76,15 +105,6 @@ func relative(page, file string) (string, error) {
 		return "", err
 	}
 	return filepath.Rel(from, to)
-}
-
-func (r results) showDetails(page string) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Measured on %s.\n", r.machine)
-	for _, g := range append(report.Grids(r.records), r.grids...) {
-		fmt.Fprintf(&b, "\n%s", g.Markdown())
-	}
-	return report.WritePage(page, b.String())
 }
 
 // measureAll makes the measurements that the budgets need.
@@ -121,7 +141,7 @@ func (r results) write(dir string) error {
 		},
 	}
 	for i, name := range []string{"growth.csv", "idle.csv", "reload.csv"} { // as growth returns them
-		files[name] = r.grids[i].WriteCSV
+		files[name] = r.growth[i].WriteCSV
 	}
 	for name, write := range files {
 		if err := writeFile(filepath.Join(dir, name), write); err != nil {

@@ -7,6 +7,7 @@
 //	tlsbench servers -only pkixcached -key p256 -callers 4,32 -rounds 6
 //	tlsbench memory -only pkixcached,sunx509 -entries 1,1000
 //	tlsbench scale -entries 1,100 -connections 1000
+//	tlsbench where
 //	tlsbench all
 package main
 
@@ -50,6 +51,9 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	case "scale":
 		_, err := growth(ctx, args, stdout)
+		return err
+	case "where":
+		_, err := whereTo(ctx, args, stdout)
 		return err
 	case "all":
 		return everything(ctx, args, stdout)

@@ -39,7 +39,7 @@ func inMemory(ctx context.Context, args []string, stdout io.Writer) (records []r
 	f.list(&p.entries, "entries", "1", "entries of the keystore")
 	f.list(&p.sni, "sni", "yes", "yes, no: whether the client names the last entry")
 	f.BoolVar(&p.jdk, "jdk", false, "measure the key managers of each installed JDK too")
-	f.DurationVar(&p.warm, "warm", 10*time.Second, "CPU time that a JDK gets to compile itself")
+	f.DurationVar(&p.warm, "warm", 25*time.Second, "CPU time that a JDK gets to compile itself")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

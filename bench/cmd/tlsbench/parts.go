@@ -62,7 +62,7 @@ func play(ctx context.Context, part string, args []string) error {
 			Paths: []string{args[3]}, Store: keymanager.PasswordRef{File: args[4]},
 		})
 	}
-	return fmt.Errorf("no command %q: there are servers, memory, scale and all", part)
+	return fmt.Errorf("no command %q: there are servers, memory, scale, where and all", part)
 }
 
 // serveIsolated is the reference but for its key, which a key process holds.

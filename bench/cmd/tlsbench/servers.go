@@ -213,7 +213,11 @@ func (p *serversPlan) run(ctx context.Context, f *whole.Field, s report.Setting)
 	if p.watch == "" {
 		return records, nil
 	}
-	return records, f.Watch(ctx, way, p.turn, p.watch, p.stdout)
+	watched, err := f.Watch(ctx, way, p.turn, p.watch, p.stdout)
+	for _, w := range watched {
+		fmt.Fprintf(p.stdout, "%s: %d handshakes were watched\n", w.Name, w.Handshakes)
+	}
+	return records, err
 }
 
 func printAll(w io.Writer, grids []report.Grid) {
