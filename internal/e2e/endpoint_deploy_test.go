@@ -140,7 +140,7 @@ func TestPodOfTwoContainersRuns(t *testing.T) {
 	u.keys = u.start(keys.SecurityContext.RunAsUser, here(keys.Args)...)
 	u.until(u.keys, "endpoint ready")
 	u.front = u.start(front.SecurityContext.RunAsUser, here(front.Args)...)
-	u.until(u.front, `"listening"`)
+	u.until(u.front, `"logger":"server","msg":"listening"`)
 	u.wantServed("pod")
 	u.end(u.front)
 	u.end(u.keys)

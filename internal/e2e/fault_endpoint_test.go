@@ -146,7 +146,7 @@ func (u *twoUsers) startKeys(args ...string) {
 func (u *twoUsers) startFront(args ...string) {
 	u.Helper()
 	u.front = u.start(frontUser, append([]string{"--keymanager", "unix:" + u.socket, "--listen", u.addr}, args...)...)
-	u.until(u.front, `"listening"`)
+	u.until(u.front, `"logger":"server","msg":"listening"`)
 }
 
 // served makes a handshake and returns the common name of the leaf.
