@@ -30,9 +30,12 @@ func dialEndpoint(ctx context.Context, path string) (*link, error) {
 	}
 	l.socket = path
 	if err := l.introduce(ctx, fmt.Sprintf("the endpoint at %q", path)); err != nil {
-		if l.gone() {
+		switch {
+		case l.gone():
 			err = fmt.Errorf("%w: %q: it closed the connection; does it admit user %s (--allow-user)?",
 				errClosed, path, describeUser(os.Getuid(), userName(os.Getuid())))
+		case errors.Is(err, context.DeadlineExceeded):
+			err = fmt.Errorf("%w: %q: it is there, but does not answer; is it still opening its keystores?", ErrUnreachable, path)
 		}
 		l.end(err)
 		return nil, err

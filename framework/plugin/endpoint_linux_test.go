@@ -339,6 +339,22 @@ func TestEndpointIsNotThere(t *testing.T) {
 	}
 }
 
+// An endpoint listens while it opens its keystores. A front that is not answered
+// by then is to be started again, as where nobody is there.
+func TestEndpointThatIsNotReadyIsNotThereYet(t *testing.T) {
+	l, err := listenEndpoint(filepath.Join(shortTempDir(t), "run", "km.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = Dial(ctx, l.Addr().String(), DialOptions{})
+	if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "still opening its keystores?") {
+		t.Errorf("dial: %v", err)
+	}
+}
+
 func TestSocketOfAnEndpoint(t *testing.T) {
 	dir := shortTempDir(t)
 	path := filepath.Join(dir, "run", "km.sock")
@@ -368,11 +384,13 @@ func TestSocketOfAnEndpoint(t *testing.T) {
 		t.Errorf("a file: %v", err)
 	}
 	os.Remove(path)
-	if err := os.Chmod(filepath.Dir(path), 0o777|os.ModeSticky); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := listenEndpoint(path); err == nil || !strings.Contains(err.Error(), "everybody may write") {
-		t.Errorf("a directory that is everybody's: %v", err)
+	for mode, want := range map[os.FileMode]string{0o777 | os.ModeSticky: "everybody may write", 0o770: "its group may write"} {
+		if err := os.Chmod(filepath.Dir(path), mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := listenEndpoint(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a directory of mode %v: %v, want %q", mode, err, want)
+		}
 	}
 	if _, err := listenEndpoint(filepath.Join(dir, strings.Repeat("x", 200), "s")); err == nil || !strings.Contains(err.Error(), "shorter") {
 		t.Errorf("a path too long: %v", err)

@@ -72,8 +72,12 @@ func checkSocketDir(dir string, user int) error {
 		return fmt.Errorf("its directory: %w", pathCause(err))
 	case !info.IsDir():
 		return fmt.Errorf("%q is no directory", dir)
-	case info.Mode().Perm()&0o002 != 0:
-		return fmt.Errorf("everybody may write to its directory %q (mode %#o), and so put another in its place; choose a directory of its own, which is made if it is missing", dir, info.Mode().Perm())
+	}
+	switch perm := info.Mode().Perm(); {
+	case perm&0o002 != 0:
+		return fmt.Errorf("everybody may write to its directory %q (mode %#o), and so put another in its place; choose a directory of its own, which is made if it is missing", dir, perm)
+	case perm&0o020 != 0:
+		return fmt.Errorf("its group may write to its directory %q (mode %#o), and so put another in its place; run chmod g-w on it", dir, perm)
 	}
 	if owner := ownerOf(info); owner != 0 && owner != user {
 		return fmt.Errorf("its directory %q belongs to user %s; it has to be root's or %s's", dir, describeUser(owner, userName(owner)), describeUser(user, userName(user)))

@@ -21,7 +21,7 @@ var (
 	// asks to be tried again, and the time to wait for it is over.
 	ErrUnavailable = errors.New("key process is not available")
 	// ErrUnreachable is returned by Dial when nobody serves the socket of an
-	// endpoint: it may be started later.
+	// endpoint, or nobody yet: it may be started later.
 	ErrUnreachable = errors.New("endpoint can't be reached")
 	// ErrNotAllowed is returned when the key process refuses what it is asked
 	// to do for good, such as to be configured twice.
