@@ -18,6 +18,7 @@ import (
 // once, so that all that is made from it trusts the same.
 type content struct {
 	keys   *Keys
+	known  *content // what it warned of is not warned of again; nil: nothing
 	stores map[TrustStore]trusted
 	files  map[string]*crlFile
 	said   map[ruling]*revocation // what the lists say, shared by those that ask the same
@@ -52,11 +53,14 @@ func (c *content) trust(ctx context.Context, store TrustStore) (trusted, error) 
 	if t, ok := c.stores[store]; ok {
 		return t, nil
 	}
-	certs, err := c.keys.Trust(ctx, store)
+	certs, warnings, err := c.keys.readTrust(ctx, store)
 	if err != nil {
 		return trusted{}, &contentError{reloadedTrust, err}
 	}
 	t := newTrusted(certs)
+	if c.known == nil || c.known.stores[store].digest != t.digest {
+		c.keys.warnOfTrust(store, warnings)
+	}
 	c.stores[store] = t
 	return t, nil
 }

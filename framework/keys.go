@@ -138,25 +138,34 @@ func (k *Keys) Generation() uint64 {
 // Trust has the key process read a trust store and returns its certificates, at
 // least one. Warnings are logged.
 func (k *Keys) Trust(ctx context.Context, store TrustStore) ([]*x509.Certificate, error) {
+	certs, warnings, err := k.readTrust(ctx, store)
+	k.warnOfTrust(store, warnings)
+	return certs, err
+}
+
+// readTrust is Trust for those who read the same again and again.
+func (k *Keys) readTrust(ctx context.Context, store TrustStore) (certs []*x509.Certificate, warnings []string, err error) {
 	ders, warnings, err := k.manager.Trust(ctx, store.Path, store.Type, store.Password)
 	if err != nil {
-		return nil, fmt.Errorf("read trust store %q: %w", store.Path, err)
+		return nil, nil, fmt.Errorf("read trust store %q: %w", store.Path, err)
 	}
-	for _, w := range warnings {
-		k.log.Warn("trust store", zap.String("path", store.Path), zap.String(logging.FieldReason, w))
-	}
-	certs := make([]*x509.Certificate, 0, len(ders))
 	for i, der := range ders {
 		cert, err := x509.ParseCertificate(der)
 		if err != nil {
-			return nil, fmt.Errorf("read trust store %q: certificate %d: %w", store.Path, i+1, err)
+			return nil, warnings, fmt.Errorf("read trust store %q: certificate %d: %w", store.Path, i+1, err)
 		}
 		certs = append(certs, cert)
 	}
 	if len(certs) == 0 {
-		return nil, fmt.Errorf("read trust store %q: no trusted certificate", store.Path)
+		return nil, warnings, fmt.Errorf("read trust store %q: no trusted certificate", store.Path)
 	}
-	return certs, nil
+	return certs, warnings, nil
+}
+
+func (k *Keys) warnOfTrust(store TrustStore, warnings []string) {
+	for _, w := range warnings {
+		k.log.Warn("trust store", zap.String("path", store.Path), zap.String(logging.FieldReason, w))
+	}
 }
 
 // Close ends the key manager. Handshakes under way fail; connections that are

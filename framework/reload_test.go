@@ -4,17 +4,21 @@
 package framework
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net"
+	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/tlsd/tlsd/framework/keymanager"
 	"github.com/tlsd/tlsd/framework/plugin"
 	"github.com/tlsd/tlsd/internal/testca"
 )
@@ -140,7 +144,7 @@ func TestSameKeys(t *testing.T) {
 }
 
 func TestEndpointAndChildTakeARestart(t *testing.T) {
-	s := serve(t, Config{})
+	s := serve(t, Config{Listeners: []Listener{{}}})
 	err := s.Apply(t.Context(), Config{KeyManager: "unix:/run/keys/km.sock"})
 	if err == nil || !strings.Contains(err.Error(), "takes a restart") {
 		t.Errorf("%v", err)
@@ -195,5 +199,33 @@ func TestReminders(t *testing.T) {
 		if r.remind(zap.New(core), content, ends.Add(tt.at)); logs.Len() != tt.lines {
 			t.Errorf("%v from the end: %d lines, want %d", tt.at, logs.Len(), tt.lines)
 		}
+	}
+}
+
+// warning is a fake whose trust store has something to be said of.
+type warning struct {
+	*fake
+	reads atomic.Int64
+}
+
+func (m *warning) Trust(context.Context, string, string, keymanager.PasswordRef) ([][]byte, []string, error) {
+	m.reads.Add(1)
+	return m.trusted, []string{"opened without its password"}, nil
+}
+
+// What a trust store makes be warned of is not warned of at each look.
+func TestTrustWarningsAreNotRepeated(t *testing.T) {
+	f, root := fakeOf(t, testca.P256)
+	f.trusted = [][]byte{root.DER}
+	core, logs := observerCore()
+	m := &warning{fake: f}
+	cfg := Config{
+		Listeners: []Listener{{ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: filepath.Join(t.TempDir(), "a.jks")}}},
+		Options:   keymanager.Options{Poll: 10 * time.Millisecond}, Log: zap.New(core),
+	}
+	serveKeys(t, cfg, newKeys(m, "fake", &cfg))
+	soon(t, "some looks", func() bool { return m.reads.Load() > 5 })
+	if n := logs.FilterMessage("trust store").Len(); n != 1 {
+		t.Errorf("%d lines", n)
 	}
 }

@@ -59,6 +59,7 @@ func (s *Server) refresh(ctx context.Context) error {
 	now := s.now.Load()
 	next := newState(now.cfg, now.keys)
 	next.content = newContent(now.keys)
+	next.content.known = now.content
 	if err := next.content.readAll(ctx, now.cfg.Listeners); err != nil {
 		return err
 	}
@@ -66,6 +67,7 @@ func (s *Server) refresh(ctx context.Context) error {
 	if !trust && !crls {
 		return nil
 	}
+	next.content.known = nil // that it doesn't keep all that ever was
 	p, err := s.prepare(ctx, next)
 	if err != nil {
 		return err
