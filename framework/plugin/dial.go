@@ -59,8 +59,12 @@ func dialOwner(ctx context.Context, path string) (*net.UnixConn, peer, error) {
 	}
 	conn := raw.(*net.UnixConn)
 	p, err := peerOf(conn)
-	if err == nil && p.uid != owner && p.uid != 0 {
+	switch {
+	case err != nil:
+	case p.uid != owner && p.uid != 0:
 		err = fmt.Errorf("it belongs to user %s and user %s serves it, who is not believed", describeUser(owner, userName(owner)), describeUser(p.uid, userName(p.uid)))
+	case standsForMany(p.uid):
+		err = fmt.Errorf("user %d serves it, which may be any user that has no number in this user namespace; run the endpoint as one that has", p.uid)
 	}
 	if err != nil {
 		return nil, peer{}, errors.Join(fmt.Errorf("endpoint %q: %w", path, err), conn.Close())

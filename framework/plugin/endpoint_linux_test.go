@@ -34,6 +34,7 @@ type testEndpoint struct {
 	t      *testing.T
 	dir    string
 	uid    int // of the process
+	attr   *syscall.SysProcAttr
 	cmd    *exec.Cmd
 	stderr *lockedBuffer
 }
@@ -42,7 +43,7 @@ type testEndpoint struct {
 func newEndpoint(t *testing.T) *testEndpoint {
 	t.Helper()
 	e := &testEndpoint{t: t, dir: shortTempDir(t)}
-	_, e.uid = asNobody()
+	e.attr, e.uid = asNobody()
 	if err := os.Chmod(e.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func (e *testEndpoint) start() {
 	e.cmd, e.stderr = exec.Command("/proc/self/exe"), &lockedBuffer{}
 	e.cmd.Env = append(os.Environ(), endpointMarker+"="+string(setup))
 	e.cmd.Stderr, e.cmd.Dir = e.stderr, e.dir
-	e.cmd.SysProcAttr, _ = asNobody()
+	e.cmd.SysProcAttr = e.attr
 	if err := e.cmd.Start(); err != nil {
 		e.t.Fatal(err)
 	}
@@ -278,6 +279,39 @@ func TestOnlyTheOwnerOfTheSocketIsBelieved(t *testing.T) {
 	_, err := Dial(t.Context(), e.Socket, DialOptions{})
 	if err == nil || !strings.Contains(err.Error(), "who is not believed") {
 		t.Errorf("dial: %v", err)
+	}
+}
+
+// In a user namespace, one number stands for all users that have none there:
+// whoever admits or believes it admits or believes all of them.
+func TestUsersWithoutANumberAreNobody(t *testing.T) {
+	for _, tc := range []struct {
+		uid           int
+		number, known string
+		many          bool
+	}{
+		{65534, "65534\n", "         0          0 4294967295\n", false},
+		{65534, "65534\n", "         0     100000      65536\n", true},
+		{65534, "65534\n", "0 1000 1\n1 100000 65536\n", true},
+		{65534, "65533\n", "0 100000 65536\n", false},
+		{65533, "65533\n", "0 100000 65536\n", true},
+		{1000, "65534\n", "0 100000 65536\n", false},
+		{65534, "", "", true},
+	} {
+		if got := isOverflow(tc.uid, tc.number, tc.known); got != tc.many {
+			t.Errorf("%+v: %v", tc, got)
+		}
+	}
+	e := newEndpoint(t)
+	e.Users = []int{65534}
+	self := []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+	e.attr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: self}
+	if err := (&exec.Cmd{Path: "/bin/true", SysProcAttr: e.attr}).Run(); err != nil {
+		t.Skipf("NOT CHECKED: no user namespaces here: %v", err)
+	}
+	e.start()
+	if !strings.Contains(e.stderr.String(), "has no number in this user namespace") {
+		t.Errorf("user 65534 is admitted in a user namespace without it: %s", e.stderr)
 	}
 }
 

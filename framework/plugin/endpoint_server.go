@@ -59,6 +59,9 @@ func ServeEndpoint(ctx context.Context, tier keymanager.Tier, spec Spec, opt End
 	if len(opt.Users) == 0 {
 		return nil, errors.New("no user is admitted: name the front's by --allow-user")
 	}
+	if i := slices.IndexFunc(opt.Users, standsForMany); i >= 0 {
+		return nil, fmt.Errorf("user %d may be any user that has no number in this user namespace: run the front as one that has, and name that by --allow-user", opt.Users[i])
+	}
 	spec, err = mapPaths(opt.withFiles(spec), absolute) // for fronts, which may be elsewhere
 	if err != nil {
 		return nil, err
