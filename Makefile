@@ -13,7 +13,7 @@ FUZZTIME    ?= 1m
 SOAK        ?= 30m
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-faults soak deps race lint vuln fuzz fuzz-short bench examples generate dist ci clean
+.PHONY: help build test test-faults soak deps race lint vuln fuzz fuzz-short bench examples openssl generate dist ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -60,6 +60,12 @@ bench: ## measure against the budgets (half an hour of a quiet machine); writes 
 
 examples: ## build and test the example plugins, a module of their own
 	cd examples && CGO_ENABLED=0 $(GO) build ./... && CGO_ENABLED=0 $(GO) test $(GOTESTFLAGS) ./...
+
+openssl: deps $(TOOLS)/stamp ## build into bin/ and test the plugin that signs by OpenSSL, a module of its own (needs gcc, libssl-dev)
+	cd plugins/openssl && CGO_ENABLED=1 $(GO) build -trimpath $(STAMP) -o $(CURDIR)/bin/ ./cmd/tlsd-keymanager-openssl
+	cd plugins/openssl && $(GO) vet ./... && $(TOOLS)/staticcheck ./...
+	cd plugins/openssl && CGO_ENABLED=1 $(GO) test $(GOTESTFLAGS) ./...
+	cd plugins/openssl && CGO_ENABLED=1 $(GO) test -race -short .
 
 generate: $(TOOLS)/stamp ## generate code from the .proto file (needs protoc)
 	PATH="$(TOOLS):$$PATH" $(GO) generate ./...

@@ -67,7 +67,7 @@ func eachGoFile(t *testing.T, f func(path string, fset *token.FileSet, file *ast
 
 func TestPackagesHaveDoc(t *testing.T) {
 	names := regexp.MustCompile(`(^|/)(util|utils|common|shared|helpers|impl|misc)$`)
-	for _, p := range goList(t, "./...") {
+	for _, p := range allPackages(t) {
 		if p.Doc == "" {
 			t.Errorf("package %q has no doc comment", p.rel())
 		}
@@ -82,7 +82,7 @@ const spdx = "// SPDX-FileCopyrightText: The tlsd authors\n// SPDX-License-Ident
 func TestFilesHaveSPDXHeader(t *testing.T) {
 	eachFile(t, func(path string, content []byte) {
 		switch filepath.Ext(path) {
-		case ".go", ".proto":
+		case ".go", ".proto", ".c", ".h":
 			if !strings.HasPrefix(string(content), spdx) {
 				t.Errorf("%s doesn't begin with the two SPDX lines and an empty one", path)
 			}
@@ -96,6 +96,17 @@ func TestNoMachinePaths(t *testing.T) {
 	eachFile(t, func(path string, content []byte) {
 		if m := machine.Find(content); m != nil {
 			t.Errorf("%s names a path of one machine: %q", path, m)
+		}
+	})
+}
+
+// What links C is a module of its own, so that tlsd builds without any.
+func TestCgoStandsInItsOwnModuleOnly(t *testing.T) {
+	eachGoFile(t, func(path string, _ *token.FileSet, file *ast.File) {
+		for _, imp := range file.Imports {
+			if imp.Path.Value == `"C"` && !below(path, openssl) {
+				t.Errorf("%s imports C", path)
+			}
 		}
 	})
 }

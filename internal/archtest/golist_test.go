@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -29,6 +30,9 @@ type pkg struct {
 	Imports    []string
 }
 
+// openssl is the folder of the module that has cgo.
+const openssl = "plugins/openssl"
+
 // rel is the package's path below the module.
 func (p pkg) rel() string {
 	return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
@@ -37,8 +41,20 @@ func (p pkg) rel() string {
 // goList runs go list -json in the module's folder.
 func goList(t *testing.T, args ...string) []pkg {
 	t.Helper()
+	return goListIn(t, root, args...)
+}
+
+// allPackages returns those of the module, and of the one that has cgo.
+func allPackages(t *testing.T) []pkg {
+	t.Helper()
+	return append(goList(t, "./..."), goListIn(t, filepath.Join(root, openssl), "./...")...)
+}
+
+func goListIn(t *testing.T, dir string, args ...string) []pkg {
+	t.Helper()
 	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Dir,Doc,Standard,GoFiles,Imports"}, args...)...)
-	cmd.Dir = root
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1") // files that need it are listed too; nothing is compiled
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
