@@ -34,6 +34,9 @@ func newFeed(first keymanager.Change) *feed {
 // newest returns the number of the newest generation known.
 func (f *feed) newest() uint64 { return f.now.Load().change.Generation }
 
+// intact reports whether newer generations are told of.
+func (f *feed) intact() bool { return f.now.Load().broken == nil }
+
 // publish takes c in if it is news.
 func (f *feed) publish(c keymanager.Change) {
 	f.update(func(s *feedState) bool {

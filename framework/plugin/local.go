@@ -59,7 +59,7 @@ func (l *Local) Status() Status {
 	if err := l.live(); err != nil {
 		return Status{Since: l.since, Err: err}
 	}
-	return Status{Up: true, Since: l.since, PID: os.Getpid(), Watched: true}
+	return Status{Up: true, Since: l.since, PID: os.Getpid(), Watched: l.service.feed.intact()}
 }
 
 // Isolation says that there is none.
@@ -110,12 +110,23 @@ func (l *Local) Reload(ctx context.Context) error {
 // Generation returns the number of the newest view.
 func (l *Local) Generation() uint64 { return l.service.feed.newest() }
 
-// Watch calls changed for the newest generation at once and for each newer one.
+// Watch calls changed for the newest generation and for each newer one, until ctx
+// ends. It returns ErrClosed if the key manager is closed first. While the tier
+// doesn't tell of changes, which Watched says, it waits.
 func (l *Local) Watch(ctx context.Context, changed func(keymanager.Change)) error {
-	return l.service.feed.follow(ctx, func(c keymanager.Change) error {
-		changed(c)
-		return nil
-	})
+	for {
+		_ = l.service.feed.follow(ctx, func(c keymanager.Change) error { // the service has logged why it ends
+			changed(c)
+			return nil
+		})
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.done:
+			return ErrClosed
+		case <-time.After(rewatchPause):
+		}
+	}
 }
 
 // Trust reads the trust store at path.

@@ -184,8 +184,11 @@ const watchAgain = time.Second
 func (s *service) watch(ctx context.Context, w keymanager.Watcher) {
 	for {
 		err := s.watchOnce(ctx, w)
-		if ctx.Err() != nil || err == nil {
+		if ctx.Err() != nil {
 			return
+		}
+		if err == nil {
+			err = errors.New("the tier ended it")
 		}
 		s.log.Error("watch ended", zap.String(logging.FieldError, err.Error()))
 		s.feed.setBroken(fmt.Errorf("watch: %w: %v", ErrUnavailable, err))

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
@@ -141,6 +142,45 @@ func (w *watching) Watch(ctx context.Context, changed func(keymanager.Change)) e
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// Nothing is kept while the tier doesn't watch, in this process too, and whoever
+// follows goes on doing so when it does again.
+func TestLocalSaysThatNobodyWatches(t *testing.T) {
+	for name, end := range map[string]error{"with-an-error": errors.New("no more events"), "without": nil} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				km := &watching{changes: make(chan keymanager.Change), fail: make(chan error)}
+				s, _ := openAs(t, km)
+				l := &Local{service: s, done: make(chan struct{})}
+				var got atomic.Uint64
+				watched := make(chan error)
+				go func() {
+					watched <- l.Watch(context.Background(), func(c keymanager.Change) { got.Store(c.Generation) })
+				}()
+				synctest.Wait()
+				if !l.Status().Watched {
+					t.Error("it isn't watched from the start")
+				}
+				km.fail <- end
+				synctest.Wait()
+				if l.Status().Watched {
+					t.Error("it says that it is watched")
+				}
+				km.changes <- keymanager.Change{Generation: 12} // it is watched again
+				time.Sleep(2 * rewatchPause)
+				if got.Load() != 12 || !l.Status().Watched {
+					t.Errorf("told of generation %d, watched: %v", got.Load(), l.Status().Watched)
+				}
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+				if err := <-watched; !errors.Is(err, ErrClosed) {
+					t.Errorf("watch ended with %v", err)
+				}
+			})
+		})
 	}
 }
 
