@@ -106,16 +106,9 @@ func TestBusyProcessIsLeftAlone(t *testing.T) {
 	}
 	h := startHost(t, "busy")
 	pid := h.Describe().PID
-	stop := make(chan struct{})
-	defer close(stop)
 	for range 2 * runtime.NumCPU() {
 		go func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
+			for t.Context().Err() == nil {
 			}
 		}()
 	}
