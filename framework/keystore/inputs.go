@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
-	"github.com/tlsd/tlsd/internal/filewatch"
 )
 
 // inputs identify all that a reading of one keystore comes of, by content: times
@@ -51,17 +50,6 @@ func secretsDigest(src keymanager.Source) (sum [sha256.Size]byte) {
 	h.Sum(sum[:0])
 	return sum
 }
-
-// Watched returns the directories in which something can happen that makes the
-// files of sources others, as the file system is now: those that the files lie
-// in, those that the symbolic links on the way lie in, and, for what isn't there,
-// the nearest directory that is. Of a Kubernetes volume that is the mounted
-// directory and the one that ..data names. Each is absolute and free of links.
-//
-// It is what Watch watches, and what a process that confines itself must leave
-// readable. The set changes as files do: the directory that ..data names has
-// another name after each update, so rules belong on one above that stays.
-func Watched(sources ...keymanager.Source) []string { return filewatch.Dirs(followed(sources)) }
 
 // followed returns the files of sources that others may come in place of:
 // keystores and password files.

@@ -13,17 +13,11 @@ import (
 // maxLinks is how many symbolic links one path may have, as in Linux.
 const maxLinks = 40
 
-// Dirs returns the directories in which something can happen that makes the files
-// at paths others, as the file system is now: those that the files lie in, those
-// that the symbolic links on the way lie in, and, for what isn't there, the nearest
-// directory that is. Each is absolute and free of links.
-func Dirs(paths []string) []string {
-	dirs, _ := trails(paths)
-	return dirs
-}
-
-// trails returns the directories of Dirs, and the names in them that matter.
-// That of a directory itself matters too.
+// trails returns the directories in which something can happen that makes the
+// files at paths others, as the file system is now: those that the files lie in,
+// those that the symbolic links on the way lie in, and, for what isn't there, the
+// nearest directory that is; each absolute and free of links. It returns the names
+// in them that matter too, those of the directories themselves among them.
 func trails(paths []string) (dirs []string, names map[string]bool) {
 	names = make(map[string]bool)
 	for _, path := range paths {
