@@ -124,6 +124,18 @@ func TestPrivateIsNotForPages(t *testing.T) {
 	}
 }
 
+// A command line may hold a password.
+func TestProfilesShowNoCommandLine(t *testing.T) {
+	t.Parallel()
+	c, addr := site(t, New(Config{Pprof: true}).Private(), "")
+	if code, text, _ := answer(t, c, "GET", "http://"+addr+"/debug/pprof/goroutine?debug=1", ""); code != 200 {
+		t.Errorf("goroutine: %d %s", code, text)
+	}
+	if code, text, _ := answer(t, c, "GET", "http://"+addr+"/debug/pprof/cmdline", ""); code != 404 {
+		t.Errorf("cmdline: %d %q", code, text)
+	}
+}
+
 func TestKeystores(t *testing.T) {
 	t.Parallel()
 	a := New(Config{})

@@ -30,7 +30,7 @@ const (
 // loggers are those that have a name, here and in the key process. Those below
 // one, such as plugin.NAME, are covered by it and may have a level of their own.
 func loggers() []string {
-	return []string{logging.KeyManager, "server", "plugin", "backend", "config", "admin", "std"}
+	return []string{logging.KeyManager, "server", logging.Access, "plugin", "backend", "config", "admin", "std"}
 }
 
 func (a *Admin) showLevels(w http.ResponseWriter, _ *http.Request) { tell(w, a.cfg.Levels.Levels()) }

@@ -41,6 +41,8 @@ func TestLogLevels(t *testing.T) {
 	}
 	put(`{"keymanager": "debug", "plugin.hsm": "warn"}`, map[string]string{"": "info", "keymanager": "debug", "plugin.hsm": "warn"})
 	put(`{"": "error", "plugin.hsm": null}`, map[string]string{"": "error", "keymanager": "debug"})
+	put(`{"access": "debug"}`, map[string]string{"": "error", "keymanager": "debug", "access": "debug"})
+	put(`{"access": null}`, map[string]string{"": "error", "keymanager": "debug"})
 	for body, want := range map[string]string{
 		`{"keymanger": "debug"}`: `there is no logger "keymanger"; there are keymanager, server,`,
 		`{"keymanager": "loud"}`: `logger "keymanager": log level "loud": unknown; known are debug,`,

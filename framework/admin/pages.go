@@ -92,10 +92,10 @@ func tell(w http.ResponseWriter, value any) {
 	_ = enc.Encode(value) // who asked may be gone
 }
 
-// profiles are what go tool pprof asks.
+// profiles are what go tool pprof asks. The command line is left out: a -D may hold
+// a password.
 func profiles() []page {
 	return []page{
-		{path: "/debug/pprof/cmdline", get: pprof.Cmdline},
 		{path: "/debug/pprof/profile", get: pprof.Profile},
 		{path: "/debug/pprof/symbol", get: pprof.Symbol, post: pprof.Symbol},
 		{path: "/debug/pprof/trace", get: pprof.Trace},
