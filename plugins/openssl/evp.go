@@ -53,7 +53,10 @@ func load(der []byte) (keymanager.Key, error) {
 	if err := k.readPublic(); err != nil {
 		return nil, err
 	}
-	return k, k.prove()
+	if err := k.prove(); err != nil {
+		return nil, err
+	}
+	return k, nil
 }
 
 func (k *key) readPublic() error {
