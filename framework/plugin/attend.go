@@ -14,16 +14,17 @@ import (
 
 // patience says when a key process counts as hanging.
 type patience struct {
-	every  time.Duration // between looks at it
-	within time.Duration // that it has to answer one
-	misses int           // in a row, after which it is given up
+	every   time.Duration // between looks at it
+	within  time.Duration // that it has to answer one
+	misses  int           // in a row, after which it is given up
+	opening time.Duration // that it may take to open its keystores before that is remarked on
 }
 
 // usualPatience notices a process that hangs after about ten seconds. One that is
 // only busy answers Health within three, whatever else it does: no gate is before
 // it, and no tier behind it.
 func usualPatience() patience {
-	return patience{every: 2 * time.Second, within: 3 * time.Second, misses: 3}
+	return patience{every: 2 * time.Second, within: 3 * time.Second, misses: 3, opening: 10 * time.Second}
 }
 
 // attend breaks the link when the key process hangs: when it has stopped

@@ -19,7 +19,7 @@ import (
 // short is a patience for tests of what hangs. It is too short for a machine
 // with other things to do.
 func short(s *hostSetup) {
-	s.opt.patience = patience{every: 100 * time.Millisecond, within: 500 * time.Millisecond, misses: 3}
+	s.opt.patience = patience{every: 100 * time.Millisecond, within: 500 * time.Millisecond, misses: 3, opening: time.Minute}
 }
 
 func TestProcessThatIsStoppedIsReplaced(t *testing.T) {

@@ -145,11 +145,17 @@ func (h *Host) open(ctx context.Context) (*process, error) {
 	return p, nil
 }
 
-// configure has p open the keystores, within configureTimeout.
+// configure has p open the keystores, within configureTimeout. Whether it is
+// deadlocked or has much to decrypt, nobody can see: both are given that time, and
+// remarked on.
 func (h *Host) configure(ctx context.Context, p *process) (*pb.ConfigureResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, configureTimeout)
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
+	defer time.AfterFunc(h.launch.opening, func() {
+		h.log.Warn("key process is still opening its keystores", zap.String(logging.FieldTier, h.tier),
+			zap.Int("pid", p.pid), zap.Duration("given_up_after", configureTimeout))
+	}).Stop()
 	spec := h.spec
 	spec.LogLevels = h.currentLevels()
 	resp, err := p.api.Configure(ctx, configureToProto(spec, h.newest.get()+1))

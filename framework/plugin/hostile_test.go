@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/tlsd/tlsd/framework/keymanager"
 )
 
@@ -66,9 +69,15 @@ func TestStartOfAProcessThatFreezesIsCalledOff(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	dir := shortTempDir(t)
-	_, err := Start(ctx, Command{Tier: "rowdy"}, Spec{Settings: json.RawMessage(`{"do":"freeze"}`)}, HostOptions{RunDir: dir})
+	core, logs := observer.New(zap.WarnLevel)
+	opt := HostOptions{RunDir: dir, Log: zap.New(core), patience: usualPatience()}
+	opt.patience.opening = 100 * time.Millisecond
+	_, err := Start(ctx, Command{Tier: "rowdy"}, Spec{Settings: json.RawMessage(`{"do":"freeze"}`)}, opt)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "did not open its keystores in time") {
 		t.Errorf("start: %v", err)
+	}
+	if n := logs.FilterMessage("key process is still opening its keystores").Len(); n != 1 {
+		t.Errorf("%d lines say meanwhile what it is at, want 1", n)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("left: %v", left)
