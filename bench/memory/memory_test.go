@@ -77,7 +77,7 @@ func BenchmarkHandshake(b *testing.B) {
 }
 
 func TestHandshake(t *testing.T) {
-	each(t, []int{1, 10}, func(t *testing.T, f material.Files, s memory.Spec) {
+	each(t, []int{3}, func(t *testing.T, f material.Files, s memory.Spec) {
 		p, err := memory.NewPair(t.Context(), f, s)
 		if err != nil {
 			t.Fatal(err)

@@ -63,7 +63,7 @@ func Idles(ctx context.Context, c whole.Candidate, f material.Files, connections
 
 // settled reads a server's memory when what has just happened to it is over.
 func settled(s *fleet.Server) (fleet.Memory, error) {
-	time.Sleep(time.Second)
+	time.Sleep(500 * time.Millisecond)
 	return s.Memory()
 }
 
