@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -120,4 +121,32 @@ func TestHardenedChildReadsDescriptors(t *testing.T) {
 		}
 	}
 	c.wantExit(t)
+}
+
+// A key process that can't be started is tried for ever: nothing may be left of
+// an attempt, with a directory for its socket or without.
+func TestFailedStartsLeaveNoDescriptors(t *testing.T) {
+	open := func() int {
+		fds, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(fds)
+	}
+	attempts := func() {
+		for _, cmd := range []Command{{Tier: "rowdy"}, {Tier: "x", Path: "/bin/true"}, {Tier: "x", Path: "/etc/passwd"}} {
+			for _, bases := range []runBases{{dirs: []string{shortTempDir(t)}}, {dirs: []string{"/nowhere"}, anyway: true}} {
+				spec := Spec{Settings: json.RawMessage(`{"do":"crash"}`)}
+				if h, err := Start(t.Context(), cmd, spec, HostOptions{bases: bases}); err == nil {
+					t.Errorf("%+v started", cmd)
+					h.Close()
+				}
+			}
+		}
+	}
+	attempts() // what is opened once
+	before := open()
+	attempts()
+	attempts()
+	eventually(t, "the end of what was opened", func() bool { return open() <= before })
 }
