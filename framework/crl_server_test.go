@@ -56,12 +56,10 @@ func (r *reasons) observe(e HandshakeEvent) {
 	}
 }
 
-func (r *reasons) take() []Reason {
+func (r *reasons) seen() []Reason {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := r.all
-	r.all = nil
-	return all
+	return slices.Clone(r.all)
 }
 
 func certOf(c *testca.Cert) tls.Certificate {
@@ -107,7 +105,7 @@ func TestRevokedClient(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "bad certificate") {
 				t.Errorf("a full handshake: %v", err)
 			}
-			soon(t, "two refusals", func() bool { return slices.Equal(why.take(), []Reason{ReasonRevoked, ReasonRevoked}) })
+			soon(t, "two refusals", func() bool { return slices.Equal(why.seen(), []Reason{ReasonRevoked, ReasonRevoked}) })
 			for _, want := range []string{"full", "resumed"} {
 				if got, err := visit(t, s.addr(), good); got != want {
 					t.Errorf("the other client: %q, %v, want %q", got, err, want)
