@@ -79,7 +79,7 @@ func (s *conns) remove(c *conn) {
 	s.wg.Done()
 }
 
-// cut closes those that which says.
+// close closes those that which says.
 func (s *conns) close(which func(*conn) bool) {
 	s.mu.Lock()
 	var found []*conn

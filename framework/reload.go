@@ -83,19 +83,18 @@ func (s *Server) apply(ctx context.Context, cfg Config) error {
 // renew makes a state of cfg and takes it, or leaves all as it is.
 func (s *Server) renew(ctx context.Context, cfg Config) error {
 	now := s.now.Load()
-	keys, err := now.keysFor(ctx, cfg)
-	if err != nil {
-		return err
+	if now.cfg.sameKeys(cfg) {
+		return s.renewWith(ctx, newState(cfg, now.keys))
 	}
-	err = s.renewWith(ctx, newState(cfg, keys))
-	if keys == now.keys {
-		return err
-	}
-	if err != nil {
-		err = errors.Join(err, keys.Close())
-	}
+	keys, err := open(ctx, cfg, now.keys.Generation())
 	s.told(reloadedKeystores, err)
-	return err
+	if err != nil {
+		return err
+	}
+	if err := s.renewWith(ctx, newState(cfg, keys)); err != nil {
+		return errors.Join(err, keys.Close())
+	}
+	return nil
 }
 
 func (s *Server) renewWith(ctx context.Context, next *state) error {
@@ -120,14 +119,6 @@ func (s *Server) renewWith(ctx context.Context, next *state) error {
 		s.setLogLevels(ctx, next.keys, changedLevels(now.cfg.LogLevels, next.cfg.LogLevels))
 	}
 	return nil
-}
-
-// keysFor returns the key manager of cfg: the one in use, or another.
-func (now *state) keysFor(ctx context.Context, cfg Config) (*Keys, error) {
-	if now.cfg.sameKeys(cfg) {
-		return now.keys, nil
-	}
-	return open(ctx, cfg, now.keys.Generation())
 }
 
 // sameKeys says whether a key manager of c is one of o.

@@ -229,3 +229,74 @@ func TestTrustWarningsAreNotRepeated(t *testing.T) {
 		t.Errorf("%d lines", n)
 	}
 }
+
+// Keystores are told of by themselves: what else is wrong is no fault of theirs.
+func TestApplyTellsOfKeystores(t *testing.T) {
+	t.Parallel()
+	var told readingsTold
+	root := testca.NewRoot(t, testca.Spec{Name: "root"})
+	store := func() keymanager.Source {
+		return storeOf(t, root.Issue(t, testca.Spec{Name: "a.test", DNS: []string{"a.test"}}))
+	}
+	cfg := Config{
+		Tiers: testTiers(), InProcess: true, Keystores: []keymanager.Source{store()},
+		Listeners: []Listener{{Listen: "127.0.0.1:0"}}, Observer: Observer{Reloaded: told.observe},
+	}
+	s, err := NewServer(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	missing, other, taken := cfg, cfg, cfg
+	missing.Keystores = []keymanager.Source{{Paths: []string{filepath.Join(t.TempDir(), "none.p12")}}}
+	other.Keystores = []keymanager.Source{store()}
+	taken.Keystores = []keymanager.Source{store()}
+	taken.Listeners = append(taken.Listeners[:1:1], Listener{Listen: s.Addrs()[0].String()})
+	for _, tt := range []struct {
+		cfg  Config
+		want string
+	}{
+		{missing, "keystores false, config false"},
+		{taken, "keystores true, config false"},
+		{other, "keystores true, config true"},
+	} {
+		err := s.Apply(t.Context(), tt.cfg)
+		if got := told.take(); got != tt.want {
+			t.Errorf("told %q, want %q (%v)", got, tt.want, err)
+		}
+	}
+}
+
+// A listener that comes with other limits has them.
+func TestNewListenerHasNewLimits(t *testing.T) {
+	t.Parallel()
+	s := serve(t, Config{Listeners: []Listener{{}}, Limits: Limits{Idle: time.Hour}})
+	next := Config{Limits: Limits{Idle: time.Minute}, Listeners: []Listener{{Listen: "127.0.0.1:0"}, {Listen: "localhost:0"}}}
+	if err := s.Apply(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.now.Load().listeners[1].web.IdleTimeout; got != time.Minute {
+		t.Errorf("idle for %v", got)
+	}
+}
+
+// The address of a listener that is gone can be had at once, by a later
+// configuration too.
+func TestListenerComesAgain(t *testing.T) {
+	t.Parallel()
+	socket := "unix:" + filepath.Join(t.TempDir(), "a.sock")
+	both := []Listener{{Listen: "127.0.0.1:0"}, {Listen: socket}}
+	s := serve(t, Config{Listeners: both})
+	for range 20 {
+		for _, listeners := range [][]Listener{both[:1], both} {
+			if err := s.Apply(t.Context(), Config{Listeners: listeners}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	c, err := net.Dial("unix", strings.TrimPrefix(socket, "unix:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+}

@@ -18,6 +18,7 @@ import (
 func (s *Server) retire(old, next *state) {
 	for _, l := range old.listeners {
 		if !slices.Contains(next.listeners, l) {
+			_ = l.ln.Close() // now, so that the next state may have the address again
 			s.serving.Go(func() { s.retireListener(l, next.cfg.Drain) })
 		}
 	}
@@ -26,11 +27,11 @@ func (s *Server) retire(old, next *state) {
 	}
 }
 
-// retireListener accepts nothing more and gives open connections their time.
+// retireListener gives the open connections of a listener that is closed their
+// time.
 func (s *Server) retireListener(l *listener, drain time.Duration) {
 	ctx, cancel := context.WithTimeout(s.ctx, drain)
 	defer cancel()
-	_ = l.ln.Close()
 	l.log.Info("no longer listening", zap.Duration("drain", drain))
 	l.finish(ctx)
 	for ctx.Err() == nil && s.conns.some(l.owns) {

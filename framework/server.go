@@ -40,10 +40,10 @@ type Server struct {
 	serves    chan struct{} // closed when Run accepts connections
 	ends      chan struct{} // closed when Run was told to end
 	drains    atomic.Bool   // nothing is to be accepted any more
-	reloading sync.Mutex    // held while a new state is made and taken
-	starting  sync.Mutex    // held while listeners are started, and guards ending and made
+	reloading sync.Mutex    // held while a new state is made and taken, and guards made
+	made      int           // listeners so far
+	starting  sync.Mutex    // held while listeners are started, and guards ending
 	ending    bool          // nothing is to be started any more
-	made      int           // listeners
 	close     func() error
 }
 

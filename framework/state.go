@@ -88,7 +88,7 @@ func (s *Server) listen(ctx context.Context, all *Config, cfg Listener) (*listen
 		handed: newHanded(ln.Addr()),
 	}
 	l.tickets.roll()
-	l.web = newWeb(s.ctx, l)
+	l.web = newWeb(s.ctx, l, all.Limits)
 	s.made++
 	return l, nil
 }

@@ -28,9 +28,8 @@ const headerTimeout = time.Minute
 
 // newWeb returns the HTTP server of a listener. It is given connections whose
 // handshake is done, and asks for the handler anew for each request, so that a
-// reload reaches connections that stay open.
-func newWeb(ctx context.Context, l *listener) *http.Server {
-	limits := l.server.now.Load().cfg.Limits // a reload doesn't reach a server that runs
+// reload reaches connections that stay open; limits stay what they are now.
+func newWeb(ctx context.Context, l *listener, limits Limits) *http.Server {
 	return &http.Server{
 		Handler:           http.HandlerFunc(l.serveHTTP),
 		ReadHeaderTimeout: headerTimeout,
@@ -74,7 +73,7 @@ func (l *listener) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if here.revocation != began.revocation && here.revocation.check(own.state.VerifiedChains) != nil {
 		w.Header().Set("Connection", "close")
-		http.Error(w, "403 Forbidden: the client certificate has been revoked", http.StatusForbidden)
+		http.Error(w, "403 Forbidden: the client certificate is revoked, or the revocation list of its issuer is out of date", http.StatusForbidden)
 		return
 	}
 	here.handler.ServeHTTP(w, r)
