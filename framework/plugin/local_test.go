@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -178,9 +177,7 @@ func TestReloadIsAGeneration(t *testing.T) {
 	if err != nil || c.Generation != 2 {
 		t.Errorf("generation is %d after a reload (%v), want 2", c.Generation, err)
 	}
-	for newest.Load() != 2 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(t, "the new generation", func() bool { return newest.Load() == 2 })
 	stop()
 	if err := <-done; err != nil {
 		t.Error(err)
