@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -85,6 +86,10 @@ func (s *sockets) Bind(ctx context.Context, address string) (net.Listener, error
 		if err != nil {
 			return nil, &framework.ListenError{Listen: address, Err: err}
 		}
+		if ln != nil && maker == madeByTlsd && !listens(ln) {
+			_ = ln.Close()
+			continue
+		}
 		if ln != nil {
 			return s.bound(maker, ln), nil
 		}
@@ -97,6 +102,23 @@ func (s *sockets) Bind(ctx context.Context, address string) (net.Listener, error
 		return nil, err
 	}
 	return s.add(madeByTlsd, address, ln)
+}
+
+// listens says whether a socket that was passed on still takes connections. One
+// that a reload gave up is passed on all the same: tableflip forgets none.
+func listens(ln net.Listener) bool {
+	if _, ok := ln.(*net.UnixListener); ok {
+		path := ln.Addr().String()
+		_, err := os.Lstat(path) // its file went with it
+		return err == nil || strings.HasPrefix(path, "@")
+	}
+	raw, err := ln.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return false
+	}
+	takes := 0
+	err = raw.Control(func(fd uintptr) { takes, _ = syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN) })
+	return err == nil && takes != 0
 }
 
 // add has the next process inherit ln.
