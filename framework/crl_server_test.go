@@ -229,3 +229,20 @@ func TestHostsHaveTheirLists(t *testing.T) {
 		}
 	}
 }
+
+// A list that was damaged for a while and is again what it was is told to be good.
+func TestListIsGoodAgain(t *testing.T) {
+	t.Parallel()
+	cas := newClientCAs(t)
+	list, good := filepath.Join(t.TempDir(), "clients.crl"), cas.by.get("a.pem").CRL(t, testca.CRL{})
+	put(t, list, good)
+	var told readingsTold
+	serveTrusting(t, Config{
+		Listeners: []Listener{{ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "a.pem"}, ClientCRL: list}},
+		Observer:  Observer{Reloaded: told.observe},
+	}, cas.by)
+	put(t, list, good[:len(good)-1])
+	soon(t, "a failed reading", func() bool { return told.seen() == "crl false" })
+	put(t, list, good)
+	soon(t, "a good reading", func() bool { return told.seen() == "crl false, trust true, crl true" })
+}

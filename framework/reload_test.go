@@ -35,6 +35,13 @@ func (r *readingsTold) observe(what string, err error) {
 	r.all = append(r.all, fmt.Sprintf("%s %v", what, err == nil))
 }
 
+func (r *readingsTold) seen() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.all, ", ")
+}
+
+// take returns what was told since it was called before.
 func (r *readingsTold) take() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

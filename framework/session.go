@@ -47,9 +47,9 @@ func carrySession(cfg *tls.Config, c *conn, tickets *tls.Config) {
 
 // boundTo returns prefix, client rules, what is revoked, and server name. A
 // session was opened by the rules of its site, and a resumption asks for no
-// certificate, so that it must not pass where others hold. That the name must be the same is RFC 6066,
-// section 3; in TLS 1.3, which leaves it open, it keeps a client from taking a
-// name to resume with that no certificate here carries.
+// certificate, so that it must not pass where others hold. That the name must be
+// the same is RFC 6066, section 3; in TLS 1.3, which leaves it open, it keeps a
+// client from taking a name to resume with that no certificate here carries.
 func boundTo(s *site, serverName string) []byte {
 	b := slices.Concat([]byte(boundPrefix), s.rules[:])
 	if s.revocation != nil {

@@ -30,7 +30,7 @@ func (s *Server) watch() {
 	for {
 		now := s.now.Load()
 		w.Follow(now.cfg.contentFiles())
-		again := trouble.of(s, s.refresh(s.ctx))
+		again := trouble.of(s, s.refresh(s.ctx, trouble.said))
 		expiry.remind(s.log, s.now.Load().content, time.Now())
 		if !w.Wait(s.ctx, orDefault(again, orDefault(now.cfg.Options.Poll, defaultPoll)), now.over) {
 			return
@@ -52,8 +52,9 @@ func (c *Config) contentFiles() []string {
 }
 
 // refresh makes new routes if trust stores or revocation lists say something else
-// than those in use do. On error these stay.
-func (s *Server) refresh(ctx context.Context) error {
+// than those in use do. On error these stay. complained means that the Observer
+// was told last that something is wrong with them.
+func (s *Server) refresh(ctx context.Context, complained bool) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	now := s.now.Load()
@@ -65,6 +66,9 @@ func (s *Server) refresh(ctx context.Context) error {
 	}
 	trust, crls := now.content.differs(next.content)
 	if !trust && !crls {
+		if complained { // they are again what they were
+			s.toldContent(next.content, nil)
+		}
 		return nil
 	}
 	next.content.known = nil // that it doesn't keep all that ever was

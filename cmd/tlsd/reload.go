@@ -99,6 +99,13 @@ func (r *reloader) read(content [sha256.Size]byte) bool {
 	return r.file == content
 }
 
+// poll is how often the configuration in use has files looked at.
+func (r *reloader) poll() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.eff.Options.Poll
+}
+
 // carryOver gives next what no configuration says: the throw-away keystore of this
 // process, a password that was typed, and who is told of what happens.
 func carryOver(old, next *config.Effective) {
@@ -203,7 +210,7 @@ func (d *daemon) watchConfig(ctx context.Context, eff *config.Effective) {
 	var seen [sha256.Size]byte
 	for {
 		w.Follow([]string{eff.File})
-		wait, content := eff.Options.Poll, digestOf(eff.File)
+		wait, content := d.reloader.poll(), digestOf(eff.File)
 		switch {
 		case content == [sha256.Size]byte{} || d.reloader.read(content):
 		case content != seen:
