@@ -116,7 +116,7 @@ func (s *Server) renewWith(ctx context.Context, next *state) error {
 		return err
 	}
 	if next.keys == now.keys {
-		s.setLogLevels(ctx, next.keys, changedLevels(now.cfg.LogLevels, next.cfg.LogLevels))
+		s.setLogLevels(ctx, next.keys, logging.ChangedLevels(now.cfg.LogLevels, next.cfg.LogLevels))
 	}
 	return nil
 }
@@ -156,23 +156,6 @@ func (e *KeystoresError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *KeystoresError) Unwrap() error { return e.Err }
-
-// changedLevels returns what makes the levels of old those of next. An empty level
-// takes a logger's own away.
-func changedLevels(old, next map[string]string) map[string]string {
-	changed := map[string]string{}
-	for name := range old {
-		if _, stays := next[name]; !stays {
-			changed[name] = ""
-		}
-	}
-	for name, level := range next {
-		if before, was := old[name]; !was || before != level {
-			changed[name] = level
-		}
-	}
-	return changed
-}
 
 // setLogLevels passes levels on to the key process. That it doesn't take them is
 // no reason to go back.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"path/filepath"
 	"strings"
@@ -155,14 +154,6 @@ func TestEndpointAndChildTakeARestart(t *testing.T) {
 	err := s.Apply(t.Context(), Config{KeyManager: "unix:/run/keys/km.sock"})
 	if err == nil || !strings.Contains(err.Error(), "takes a restart") {
 		t.Errorf("%v", err)
-	}
-}
-
-func TestChangedLevels(t *testing.T) {
-	t.Parallel()
-	got := changedLevels(map[string]string{"": "info", "server": "debug", "a": "warn"}, map[string]string{"": "info", "a": "error", "b": "debug"})
-	if want := map[string]string{"server": "", "a": "error", "b": "debug"}; !maps.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
 	}
 }
 

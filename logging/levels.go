@@ -107,6 +107,24 @@ func (s *levelSet) of(name string) zapcore.Level {
 	}
 }
 
+// ChangedLevels returns those levels of next that are not those of old, for
+// SetLevels: what was set meanwhile and is the same in both stays. An empty level
+// takes a logger's own away.
+func ChangedLevels(old, next map[string]string) map[string]string {
+	changed := map[string]string{}
+	for name := range old {
+		if _, stays := next[name]; !stays {
+			changed[name] = ""
+		}
+	}
+	for name, level := range next {
+		if was, there := old[name]; !there || was != level {
+			changed[name] = level
+		}
+	}
+	return changed
+}
+
 // core decides by the name of the logger, which zap's own level cannot: it may
 // be raised for a named logger and never lowered.
 type core struct {

@@ -249,6 +249,23 @@ func TestSecretIsNeverWritten(t *testing.T) {
 	}
 }
 
+func TestChangedLevels(t *testing.T) {
+	t.Parallel()
+	old := map[string]string{"": "info", "server": "debug", "a": "warn", "same": "warn"}
+	next := map[string]string{"": "info", "a": "error", "b": "debug", "same": "warn"}
+	want := map[string]string{"server": "", "a": "error", "b": "debug"}
+	if diff := cmp.Diff(want, logging.ChangedLevels(old, next)); diff != "" {
+		t.Error(diff)
+	}
+	l, _ := newLogger(t, logging.Config{Levels: old})
+	if err := l.SetLevels(logging.ChangedLevels(old, next)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(next, l.Levels()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func BenchmarkDisabled(b *testing.B) {
 	levels := map[string]map[string]string{
 		"nobody":  nil,

@@ -7,6 +7,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"slices"
 	"sync"
@@ -35,25 +37,49 @@ type reloader struct {
 	in     config.Input
 	levels *logging.Logger
 
+	piped bool // the configuration came by what can't be read again
+
 	mu   sync.Mutex // held during a reload, and guards what follows
 	eff  *config.Effective
 	file [sha256.Size]byte // the content of the configuration file that was last read
 }
 
 func newReloader(in config.Input, eff *config.Effective, levels *logging.Logger) *reloader {
-	return &reloader{in: in, levels: levels, eff: eff, file: digestOf(eff.File)}
+	return &reloader{in: in, levels: levels, piped: isNoFile(eff.File), eff: eff, file: digestOf(eff.File)}
+}
+
+// isNoFile says that something is at path that isn't a regular file.
+func isNoFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular()
 }
 
 // digestOf identifies the content of a file; zero: there is none to be read again.
-func digestOf(path string) [sha256.Size]byte {
-	if info, err := os.Stat(path); path == "" || err != nil || !info.Mode().IsRegular() {
-		return [sha256.Size]byte{}
+// What is behind the most that a configuration may be doesn't count: such a file is
+// refused whatever is in it, and may have any size.
+func digestOf(path string) (sum [sha256.Size]byte) {
+	if path == "" || isNoFile(path) {
+		return sum
 	}
-	raw, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
-		return [sha256.Size]byte{}
+		return sum
 	}
-	return sha256.Sum256(raw)
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(f, config.MaxFile+1)); err != nil {
+		return sum
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// load makes the configuration anew. A pipe in the place of the file would be
+// waited for, by this reload and by all after it.
+func (r *reloader) load() (*config.Effective, error) {
+	if isNoFile(r.eff.File) {
+		return nil, fmt.Errorf("read configuration file %q: is no regular file any more: put one in its place", r.eff.File)
+	}
+	return config.Load(r.in)
 }
 
 // reload has server be what the configuration says now, and returns the keys that
@@ -62,11 +88,11 @@ func digestOf(path string) [sha256.Size]byte {
 func (r *reloader) reload(ctx context.Context, server *framework.Server, log *zap.Logger) ([]string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if info, err := os.Stat(r.eff.File); err == nil && !info.Mode().IsRegular() {
+	if r.piped {
 		return nil, server.Reload(ctx)
 	}
 	r.file = digestOf(r.eff.File)
-	eff, err := config.Load(r.in)
+	eff, err := r.load()
 	if err != nil {
 		if told := r.eff.Observer.Reloaded; told != nil { // of the rest the server tells
 			told("config", err)
@@ -78,7 +104,7 @@ func (r *reloader) reload(ctx context.Context, server *framework.Server, log *za
 		return nil, err
 	}
 	changed, restart := config.Changed(r.eff, eff)
-	if err := r.levels.SetLevels(changedLevels(r.eff.LogLevels, eff.LogLevels)); err != nil {
+	if err := r.levels.SetLevels(logging.ChangedLevels(r.eff.LogLevels, eff.LogLevels)); err != nil {
 		return changed, err
 	}
 	if len(changed) > 0 {
@@ -119,23 +145,6 @@ func carryOver(old, next *config.Effective) {
 			next.Keystores[i].Store = old.Keystores[j].Store
 		}
 	}
-}
-
-// changedLevels returns what makes the levels of old those of next, and leaves
-// alone what was changed while tlsd ran.
-func changedLevels(old, next map[string]string) map[string]string {
-	changed := map[string]string{}
-	for name := range old {
-		if _, stays := next[name]; !stays {
-			changed[name] = ""
-		}
-	}
-	for name, level := range next {
-		if was, there := old[name]; !there || was != level {
-			changed[name] = level
-		}
-	}
-	return changed
 }
 
 // askReload has all read anew. However often it is called during a reload, one
