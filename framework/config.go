@@ -152,7 +152,8 @@ const (
 //
 // A request by HTTP whose Host belongs to another Host than the connection's
 // server name is answered 421, and so is one whose Host belongs to none where
-// the listener itself asks for other client certificates.
+// the listener itself asks for other client certificates or obeys other
+// revocation lists.
 type Host struct {
 	Names []string // as ParseHostName takes them, each once at a listener
 

@@ -9,20 +9,26 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tlsd/tlsd/internal/testca"
 )
 
 // TestStricterRulesOfListener: a host that asks less of its clients is no way to
 // what only the listener itself serves, nor to a host that asks more.
 func TestStricterRulesOfListener(t *testing.T) {
 	cas := newClientCAs(t)
+	list := filepath.Join(t.TempDir(), "clients.crl")
+	put(t, list, cas.by.get("a.pem").CRL(t, testca.CRL{}))
 	s := serveTrusting(t, Config{Listeners: []Listener{{
-		Backend: answering(t, "backend"), ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "a.pem"},
+		Backend: answering(t, "backend"), ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "a.pem"}, ClientCRL: list,
 		Hosts: []Host{
 			{Names: []string{"open.test"}, ClientAuth: ClientAuthNone},
 			{Names: []string{"other.test"}, ClientCA: TrustStore{Path: "b.pem"}},
 			{Names: []string{"same.test"}},
+			{Names: []string{"unlisted.test"}, ClientCA: TrustStore{Path: "a.pem"}},
 		},
 	}}}, cas.by)
 	for _, tt := range []struct {
@@ -35,6 +41,8 @@ func TestStricterRulesOfListener(t *testing.T) {
 		{"open.test", "same.test", 421},
 		{"same.test", "z.test", 200},
 		{"same.test", "other.test", 421},
+		{"unlisted.test", "unlisted.test", 200},
+		{"unlisted.test", "z.test", 421},
 		{"z.test", "y.test", 200},
 		{"z.test", "open.test", 421},
 	} {

@@ -85,13 +85,13 @@ func (r *route) web() bool {
 
 // misdirects says whether a request for host is at the wrong site here: it is
 // another host's, or no host's and the listener itself asks for other client
-// certificates.
+// certificates, or obeys other revocation lists.
 func (r *route) misdirects(host string, here *site) bool {
 	owner := r.sites[r.names.find(withoutPort(host))]
 	if owner.place != 0 {
 		return owner != here
 	}
-	return owner.cfg.ClientAuth.asks() && owner.rules != here.rules
+	return owner.cfg.ClientAuth.asks() && (owner.rules != here.rules || owner.revocation != here.revocation)
 }
 
 // siteOf returns the site that connections with a server name belong to.
