@@ -345,7 +345,7 @@ func TestFaultP07_CrashLoop(t *testing.T) {
 	b, err := os.ReadFile(starts)
 	if n := strings.Count(string(b), "start"); err != nil || n < 3 || n > 10 {
 		t.Errorf("%d starts in %v: %v\n%s", n, watched, err, d.log)
-	} else if said := d.count(`"key process started"`); said > n || said < n-1 {
+	} else if said := d.count(`"key process started"`) + d.count(`"key process not started"`); said > n || said < n-1 { // on a busy machine some die before they are ready
 		t.Errorf("%d starts, %d lines", n, said)
 	}
 	// The open connection has its time, until tlsd is told again.
