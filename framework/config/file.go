@@ -19,9 +19,9 @@ import (
 	"github.com/spf13/viper"
 )
 
-// maxFile bounds a configuration file, in bytes: a keystore or a log given by
+// MaxFile bounds a configuration file, in bytes: a keystore or a log given by
 // mistake is refused and not parsed.
-const maxFile = 4 << 20
+const MaxFile = 4 << 20
 
 // readFile reads a configuration file. The document comes along for the lines
 // of its keys.
@@ -41,12 +41,12 @@ func readFile(file string) (*settings, *node, error) {
 }
 
 func readAll(file string) ([]byte, error) {
-	raw, err := readAtMost(file, maxFile+1)
+	raw, err := readAtMost(file, MaxFile+1)
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
 		err = pe.Err
 	}
-	if err == nil && len(raw) > maxFile {
-		err = fmt.Errorf("over %d bytes are too long for a configuration", maxFile)
+	if err == nil && len(raw) > MaxFile {
+		err = fmt.Errorf("over %d bytes are too long for a configuration", MaxFile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read configuration file %q: %w", file, err)

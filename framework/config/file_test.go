@@ -18,7 +18,7 @@ func TestFileWithoutEnd(t *testing.T) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	long := filepath.Join(t.TempDir(), "tlsd.yaml")
-	if err := os.WriteFile(long, make([]byte, maxFile+1), 0o600); err != nil {
+	if err := os.WriteFile(long, make([]byte, MaxFile+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = input{args: []string{"--config", long}}.load(t)

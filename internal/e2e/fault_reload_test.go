@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -227,6 +228,37 @@ func TestFaultConfigurationIsWrong(t *testing.T) {
 	}
 	r.configure(r.listener(r.addr) + r.listener(added))
 	r.until("a good configuration is taken", func() bool { return r.at(added) == nil })
+}
+
+// Something else than a file in the place of the configuration is an error, however
+// large it is or however long one would wait for it, and not taken for no change.
+func TestFaultConfigurationIsNoFile(t *testing.T) {
+	t.Parallel()
+	r := newReloading(t)
+	r.configure(r.listener(r.addr))
+	r.start()
+	config := filepath.Join(r.dir, "tlsd.yaml")
+	for name, replace := range map[string]func(path string) error{
+		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
+		"pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"device":    func(path string) error { return os.Symlink("/dev/zero", path) },
+		"huge": func(path string) error { // 1 TiB, of which nothing is on disk
+			return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 1<<40))
+		},
+	} {
+		if err := errors.Join(os.Remove(config), replace(config)); err != nil {
+			t.Fatal(err)
+		}
+		r.hangUp(failedLine)
+		if err := r.at(r.addr); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := os.Remove(config); err != nil { // it may be the directory
+		t.Fatal(err)
+	}
+	r.configure(r.listener(r.addr))
+	r.hangUp(reloadedLine)
 }
 
 // Other keystores bring another key process, which takes over when it is ready;
