@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -26,25 +27,40 @@ const maxCRLFile = 64 << 20
 // pemCRL is the type of a revocation list's PEM block.
 const pemCRL = "X509 CRL"
 
-// readCRLFile returns the content of a file with revocation lists.
+// errCRLFile is that a file is larger than maxCRLFile.
+var errCRLFile = fmt.Errorf("it has more than %d MiB", maxCRLFile>>20)
+
+// readCRLFile returns the content of a file with revocation lists. One that is too
+// large is looked at again and again, and so it isn't read to find that out.
 func readCRLFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
+	switch {
+	case err != nil:
+		return nil, pathCause(err)
+	case !info.Mode().IsRegular():
 		return nil, errors.New("it is not a file")
+	case info.Size() > maxCRLFile:
+		return nil, errCRLFile
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, pathCause(err)
 	}
 	defer f.Close()
 	raw, err := io.ReadAll(io.LimitReader(f, maxCRLFile+1))
-	if err == nil && len(raw) > maxCRLFile {
-		err = fmt.Errorf("it has more than %d MiB", maxCRLFile>>20)
+	if err == nil && len(raw) > maxCRLFile { // it has grown meanwhile
+		err = errCRLFile
 	}
-	return raw, err
+	return raw, pathCause(err)
+}
+
+// pathCause drops what an *fs.PathError says beside its cause, since callers name
+// the path.
+func pathCause(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
 }
 
 // parseCRLs returns the lists in a file: any number in PEM, or one in DER.

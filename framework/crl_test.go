@@ -222,6 +222,33 @@ func TestListOfManyEntries(t *testing.T) {
 	runtime.KeepAlive(raw)
 }
 
+// What is no file of lists is told by one short cause, and a file that is too large
+// not read for it, since it is looked at again with every poll.
+func TestFileOfNoLists(t *testing.T) {
+	dir := t.TempDir()
+	huge := filepath.Join(dir, "huge")
+	if err := errors.Join(os.WriteFile(huge, nil, 0o600), os.Truncate(huge, 1<<40)); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		huge:                          "it has more than 64 MiB",
+		dir:                           "it is not a file",
+		filepath.Join(dir, "gone"):    "no such file or directory",
+		filepath.Join(huge, "no-dir"): "not a directory",
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := readCRLFile(path)
+		runtime.ReadMemStats(&after)
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v, not %s", path, err, want)
+		}
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 8<<20 {
+			t.Errorf("%s: %d bytes taken", path, taken)
+		}
+	}
+}
+
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
