@@ -60,7 +60,11 @@ func (a *Admin) putLevels(w http.ResponseWriter, r *http.Request) {
 
 func parseLevels(body io.Reader) (map[string]string, error) {
 	var given map[string]*string
-	if err := json.NewDecoder(body).Decode(&given); err != nil || len(given) == 0 {
+	raw, err := io.ReadAll(body)
+	if err == nil {
+		err = json.Unmarshal(raw, &given)
+	}
+	if err != nil || len(given) == 0 {
 		return nil, errors.New(`the body names no levels: write a JSON object as in {"keymanager": "debug"}`)
 	}
 	levels := map[string]string{}

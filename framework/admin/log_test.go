@@ -49,6 +49,7 @@ func TestLogLevels(t *testing.T) {
 		`{"keymanager": ""}`:     `the level is empty; null takes it away`,
 		`{"": null}`:             `can't be taken away`,
 		`{"keymanager": 1}`:      `write a JSON object as in {"keymanager": "debug"}`,
+		`{"server": "info"} x`:   `write a JSON object as in {"keymanager": "debug"}`,
 		`keymanager=debug`:       `write a JSON object as in {"keymanager": "debug"}`,
 		`{}`:                     `the body names no levels`,
 		`{"a": "` + strings.Repeat("x", 2*maxLevels) + `"}`: `the body names no levels`,
