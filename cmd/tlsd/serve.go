@@ -50,6 +50,7 @@ what tlsd was given is wrong.`,
 }
 
 func serve(cmd *cobra.Command, in config.Input) (err error) {
+	defer keepBallast(os.Getenv)()
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR2)
 	defer signal.Stop(signals)
