@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -197,7 +198,8 @@ type daemon struct {
 	server  chan *framework.Server // holds the server once there is one
 	hups    chan struct{}          // holds one while a reload is asked for
 
-	reloader *reloader
+	reloader  *reloader
+	upgrading sync.Mutex // held during an upgrade
 }
 
 // obey acts on signals: SIGHUP reloads, SIGUSR2 upgrades, the first of the others

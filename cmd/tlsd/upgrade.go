@@ -24,8 +24,14 @@ const upgradeTimeout = 30 * time.Second
 // upgrade has the executable that lies at tlsd's path now take this process's
 // place, with its listening sockets, and ends this process once the other serves.
 // Until then, and if it never does, this one goes on. One that is asked for
-// during the start begins after it.
+// during the start begins after it, and one that is asked for during another is
+// that: to call it failed would tell a service manager that this process stays.
 func (d *daemon) upgrade() {
+	if !d.upgrading.TryLock() {
+		d.log.Info("upgrade: one is under way already")
+		return
+	}
+	defer d.upgrading.Unlock()
 	select {
 	case <-d.sockets.flip.Exit():
 		d.log.Info("upgrade: too late, this process is ending")

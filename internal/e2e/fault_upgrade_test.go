@@ -314,7 +314,8 @@ func TestFaultUpgradeThatFails(t *testing.T) {
 	}
 }
 
-// TestFaultEndDuringUpgrade ends tlsd while a new process is starting: both end.
+// TestFaultEndDuringUpgrade ends tlsd while a new process is starting: both end. To
+// ask for an upgrade once more before is no upgrade that fails.
 func TestFaultEndDuringUpgrade(t *testing.T) {
 	t.Parallel()
 	u := startUpgradable(t)
@@ -323,6 +324,11 @@ func TestFaultEndDuringUpgrade(t *testing.T) {
 	old := u.pid()
 	u.signal(old, syscall.SIGUSR2)
 	await(t, "start of the new one", func() error { _, err := os.Stat(mark); return err }, func(err error) bool { return err == nil })
+	u.signal(old, syscall.SIGUSR2)
+	u.awaitLog("upgrade: one is under way already", 1)
+	if strings.Contains(u.logged(), "upgrade failed") {
+		t.Error("the second order is said to have failed")
+	}
 	all := childrenOf(old)
 	if len(all) != 2 {
 		t.Errorf("children %v, want key process and new process", all)
