@@ -5,6 +5,7 @@ package framework
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"crypto/tls"
 	"encoding/binary"
 	"slices"
@@ -45,17 +46,18 @@ func carrySession(cfg *tls.Config, c *conn, tickets *tls.Config) {
 	}
 }
 
-// boundTo returns prefix, client rules, what is revoked, and server name. A
-// session was opened by the rules of its site, and a resumption asks for no
+// boundTo returns prefix, client rules, what is revoked (zeros where no list says),
+// and server name: all but the last have a fixed length, so that no two join to the
+// same. A session was opened by the rules of its site, and a resumption asks for no
 // certificate, so that it must not pass where others hold. That the name must be
 // the same is RFC 6066, section 3; in TLS 1.3, which leaves it open, it keeps a
 // client from taking a name to resume with that no certificate here carries.
 func boundTo(s *site, serverName string) []byte {
-	b := slices.Concat([]byte(boundPrefix), s.rules[:])
+	var revoked [sha256.Size]byte
 	if s.revocation != nil {
-		b = append(b, s.revocation.digest[:]...)
+		revoked = s.revocation.digest
 	}
-	return append(b, strings.ToLower(serverName)...)
+	return slices.Concat([]byte(boundPrefix), s.rules[:], revoked[:], []byte(strings.ToLower(serverName)))
 }
 
 func isBound(extra [][]byte, want []byte) bool {

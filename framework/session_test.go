@@ -3,7 +3,10 @@
 
 package framework
 
-import "testing"
+import (
+	"bytes"
+	"testing"
+)
 
 func TestServedSurvivesTicket(t *testing.T) {
 	want := Served{Tier: "pkixcached", Builder: 2, Alias: "server\x00 ü", Generation: 1 << 40}
@@ -19,5 +22,14 @@ func TestForeignExtraIsNotServed(t *testing.T) {
 		if got := findServed([][]byte{whole[:n]}); got != nil {
 			t.Errorf("%d bytes of %d gave %+v", n, len(whole), got)
 		}
+	}
+}
+
+// A server name that reads as what is revoked is still a name.
+func TestBoundToIsOfFixedParts(t *testing.T) {
+	listed := &site{revocation: &revocation{digest: [32]byte([]byte("0123456789abcdef0123456789abcdef"))}}
+	name := string(listed.revocation.digest[:]) + "a.test"
+	if bytes.Equal(boundTo(listed, "a.test"), boundTo(new(site), name)) {
+		t.Error("sites with and without revocation lists share sessions")
 	}
 }
