@@ -46,6 +46,9 @@ func newSockets() (_ *sockets, err error) {
 	if os.Args[0], err = ownPath(); err != nil { // which tableflip starts
 		return nil, err
 	}
+	if _, err := os.Getwd(); err != nil { // an upgrade starts the next process there
+		return nil, fmt.Errorf("the working directory is gone, or this user can't read it; start tlsd in another, such as /: %w", err)
+	}
 	flip, err := tableflip.New(tableflip.Options{UpgradeTimeout: upgradeTimeout})
 	if err != nil {
 		return nil, fmt.Errorf("take the sockets over: %w", err)
@@ -137,20 +140,32 @@ func (s *sockets) bound(maker string, ln net.Listener) net.Listener {
 		s.files = append(s.files, file)
 		s.mu.Unlock()
 	}
-	return bound{ln, maker, s}
+	return bound{Listener: ln, maker: maker, all: s, closing: new(atomic.Bool)}
 }
 
 // bound is a listener of which tableflip keeps a second descriptor. The kernel
 // would go on to take connections for it that nobody accepts.
 type bound struct {
 	net.Listener
-	maker string
-	all   *sockets
+	maker   string
+	all     *sockets
+	closing *atomic.Bool // this process closes it
+}
+
+// Accept says of a socket that this process shuts that it is closed. It is not
+// quite yet, and the kernel's word for it is EINVAL.
+func (b bound) Accept() (net.Conn, error) {
+	conn, err := b.Listener.Accept()
+	if err != nil && b.closing.Load() {
+		err = net.ErrClosed
+	}
+	return conn, err
 }
 
 // Close ends listening at the socket, whoever has a descriptor of it, unless
 // others listen there: the process that took over, or systemd.
 func (b bound) Close() error {
+	b.closing.Store(true)
 	if b.maker == madeByTlsd && !b.all.handedOver.Load() {
 		b.shut()
 	}
