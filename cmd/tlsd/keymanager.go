@@ -25,7 +25,7 @@ func newKeyManager() *cobra.Command {
 		Args:  unknownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.Example = "  tlsd keymanager serve --keystore server.p12 --listen unix:/run/tlsd-keys/km.sock --allow-user tlsd"
+	cmd.Example = "  tlsd keymanager serve --keystore server.p12 --keystore-password-file server.pass --listen unix:/run/tlsd-keys/km.sock --allow-user tlsd"
 	serve := &cobra.Command{
 		Use:   "serve",
 		Short: "Hold the keys for a tlsd of another user",

@@ -36,9 +36,10 @@ throw-away keystore where only this machine can connect. The environment holds
 TLSD_KEYMANAGER, TLSD_KEYSTORE_PASSWORD and TLSD_OPTS (-D and -X options).
 
 SIGHUP reads everything anew: configuration, keystores, trust stores and
-revocation lists; each is taken in when its file changes, too. SIGUSR2 has the executable that lies at tlsd's
-path now take over, without a connection lost. SIGTERM and SIGINT end tlsd when
-the open connections have ended; a second one ends it at once.
+revocation lists; each is taken in when its file changes, too. SIGUSR2 has the
+executable that lies at tlsd's path now take over, without a connection lost.
+SIGTERM and SIGINT end tlsd when the open connections have ended; a second one
+ends it at once.
 
 Exit status: 0; 1 what the machine refuses, or a key process that is lost; 2
 what tlsd was given is wrong.`,

@@ -70,7 +70,7 @@ func flagDefs() []flagDef {
 		{name: "log-format", set: one((*draft).setLogFormat),
 			usage: "`FORMAT` of the log: json or console (default console on a terminal, else json)"},
 		{name: "debug", many: true, set: (*draft).setDebug,
-			usage: "log `LOGGER[,LOGGER]` at debug: keymanager, server"},
+			usage: "log `LOGGER[,LOGGER]` at debug: keymanager, server, access"},
 	}
 }
 
