@@ -52,8 +52,8 @@ func (s *Server) Reload(ctx context.Context) error {
 // connections have cfg.Drain to end; the others keep socket, connections and
 // session tickets. Open connections go on by the limits that they began with. A
 // key manager of another configuration is started beside the one in use and takes
-// its place when it is ready; the old one ends when the handshakes that it began
-// have had their time.
+// its place when it is ready; the old one ends when the handshakes that it began,
+// with clients and then with backends, have had their time.
 //
 // Log, Observer, Bind, Self and Tiers stay those that NewServer was given.
 func (s *Server) Apply(ctx context.Context, cfg Config) error {

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tlsd/tlsd/framework/backend"
 	"github.com/tlsd/tlsd/logging"
 )
 
@@ -51,15 +52,30 @@ const retireTick = 100 * time.Millisecond
 // owns says whether c was accepted by l.
 func (l *listener) owns(c *conn) bool { return c.listener == l }
 
-// retireKeys ends the key manager of old when the handshakes that began with it
-// have had their time. Those are all that may still ask it: a route takes its key
-// manager with it.
+// retireKeys ends the key manager of old when nothing that began with it may ask
+// it any more: a route takes its key manager with it.
 func (s *Server) retireKeys(old *state) {
 	select {
 	case <-s.ctx.Done():
-	case <-time.After(old.cfg.Limits.HandshakeTimeout):
+	case <-time.After(old.cfg.asking()):
 	}
 	if err := old.keys.Close(); err != nil {
 		s.log.Warn("the former key manager did not end well", zap.String(logging.FieldTier, old.keys.tier), zap.Error(err))
 	}
+}
+
+// asking is how long a connection may ask its key manager from its beginning: until
+// the end of its handshake, and where its backend asks for a certificate in turn,
+// until it has been connected to, which is after the handshake.
+func (c *Config) asking() time.Duration {
+	var dial time.Duration
+	for i := range c.Listeners {
+		for _, site := range c.Listeners[i].sites() {
+			target, err := backend.Parse(site.Backend)
+			if err == nil && target.TLS() && site.BackendTLS.ClientCertificate {
+				dial = max(dial, target.DialTime(site.ConnectTimeout))
+			}
+		}
+	}
+	return c.Limits.HandshakeTimeout + dial
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Kind says which of this package's three servers a target is for.
@@ -57,6 +58,16 @@ func (t Target) Kind() Kind {
 
 // TLS reports whether the backend is spoken to by TLS.
 func (t Target) TLS() bool { return t.Scheme == SchemeHTTPS || t.Scheme == SchemeTLS }
+
+// DialTime returns how long opening a connection to t may take, TLS included,
+// where it has connect as its ConnectTimeout.
+func (t Target) DialTime(connect time.Duration) time.Duration {
+	connect = orDefault(connect, defaultConnectTimeout)
+	if t.Kind() == KindHTTP {
+		return 2 * connect // for TCP and for TLS
+	}
+	return connect
+}
 
 // String returns t as a URL that Parse reads.
 func (t Target) String() string {
