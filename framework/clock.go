@@ -16,7 +16,8 @@ type clock struct {
 	timer    atomic.Pointer[time.Timer] // nil: no limit
 	last     atomic.Int64               // when bytes passed last, in nanoseconds since the connection began
 	spoke    atomic.Int64               // when the client sent some last, likewise
-	patience atomic.Int64               // until when a backend may be silent, likewise
+	waits    atomic.Int32               // requests that wait for a backend
+	patience atomic.Int64               // until when the last of these may wait, likewise
 	retired  atomic.Bool                // its next answer by HTTP is its last
 	phase    atomic.Int32               // http.ConnState; 0 for bytes, too
 }
@@ -55,11 +56,22 @@ func (c *conn) touch(spoke bool) {
 
 // await notes that for as long as d it is a backend that keeps the client
 // waiting, which has time limits of its own.
-func (c *conn) await(d time.Duration) { c.patience.Store(int64(time.Since(c.began) + d)) }
+func (c *conn) await(d time.Duration) {
+	c.patience.Store(int64(time.Since(c.began) + d))
+	c.waits.Add(1)
+}
 
-// tick ends c if its time is over, and else comes again when it may be.
+// answered notes that one wait is over: a client that doesn't read what it waited
+// for is idle.
+func (c *conn) answered() { c.waits.Add(-1) }
+
+// tick ends c if its time is over, and else comes again when it may be. A wait may
+// be over sooner than it could be.
 func (c *conn) tick() {
 	if next := c.left(); next > 0 {
+		if c.waits.Load() > 0 && c.limits.Idle > 0 {
+			next = min(next, c.limits.Idle)
+		}
 		c.timer.Load().Reset(next)
 		return
 	}
@@ -82,7 +94,9 @@ func (c *conn) leftIdle() time.Duration {
 	case http.StateIdle: // between requests
 		left += lingerTime // net/http comes first: it ends HTTP/2 in good order
 	case http.StateActive:
-		since = max(since, c.patience.Load())
+		if c.waits.Load() > 0 {
+			since = max(since, c.patience.Load())
+		}
 	}
 	return left - time.Since(c.began) + time.Duration(since)
 }

@@ -157,14 +157,46 @@ func TestStuckClientIsIdle(t *testing.T) {
 	}
 }
 
+// TestClientThatStopsReadingIsIdle: what it asked for has come, so that nobody
+// waits for the backend any more, however long that might have taken.
+func TestClientThatStopsReadingIsIdle(t *testing.T) {
+	t.Parallel()
+	for name, request := range map[string]string{
+		"GET":  "GET /flood HTTP/1.1\r\nHost: a.test\r\n\r\n",
+		"POST": "POST /flood HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1\r\n\r\nx",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &witness{}
+			s := serve(t, Config{Listeners: []Listener{{Backend: requests(t), FirstByte: time.Hour}}, Limits: Limits{Idle: 500 * time.Millisecond}, Observer: w.observer()})
+			c, err := s.dial(t, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := io.WriteString(c, request); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.await(t, 0); got.Result != ConnectionIdle {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
 // requests serves requests by path: / at once, /slow after three seconds, /body when
-// the body is read, /forever never.
+// the body is read, /forever never, /flood without end.
 func requests(t testing.TB) string {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Method, " ", r.RequestURI) })
 	mux.HandleFunc("/slow", func(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Second) })
 	mux.HandleFunc("/body", func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	mux.HandleFunc("/flood", func(w http.ResponseWriter, _ *http.Request) {
+		for err := error(nil); err == nil; {
+			_, err = w.Write(make([]byte, 64<<10))
+		}
+	})
 	mux.HandleFunc("/forever", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	mux.HandleFunc("/switch", func(w http.ResponseWriter, r *http.Request) {
 		c, rw, err := http.NewResponseController(w).Hijack()

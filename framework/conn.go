@@ -156,7 +156,7 @@ func (c *conn) describe(hs *handshake) {
 
 // info tells a backend of the connection.
 func (c *conn) info() backend.Info {
-	i := backend.Info{Listener: c.listener.cfg.Listen, Peer: c.peer, Awaits: c.await, Unreachable: c.unreachable}
+	i := backend.Info{Listener: c.listener.cfg.Listen, Peer: c.peer, Awaits: c.await, Answered: c.answered, Unreachable: c.unreachable}
 	if s := c.served.Load(); s != nil {
 		i.Tier, i.Builder, i.Alias, i.Generation = s.Tier, s.Builder, s.Alias, s.Generation
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"sync/atomic"
-	"time"
 )
 
 // requestBody is the body of a client's request on its way to the backend. It
@@ -18,7 +17,7 @@ import (
 type requestBody struct {
 	io.ReadCloser
 	in, out *http.Request // the server's, the backend's
-	wait    time.Duration // for the backend's answer
+	wait    *waiting
 	ended   atomic.Bool
 	broken  atomic.Bool
 }
@@ -26,7 +25,7 @@ type requestBody struct {
 type bodyKey struct{}
 
 // withBody returns r with a requestBody for its body.
-func withBody(r *http.Request, wait time.Duration) (*http.Request, *requestBody) {
+func withBody(r *http.Request, wait *waiting) (*http.Request, *requestBody) {
 	b := &requestBody{ReadCloser: r.Body, in: r, wait: wait}
 	r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, b))
 	r.Body = b
@@ -62,7 +61,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	switch {
 	case err == io.EOF:
 		b.ended.Store(true)
-		awaits(b.in.Context(), b.wait)
+		b.wait.begin()
 		b.copyTrailer()
 	case err != nil:
 		b.broken.Store(true)

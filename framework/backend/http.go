@@ -97,17 +97,19 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = h.withoutUpgrade(r)
+	wait := &waiting{ctx: r.Context(), most: h.wait}
+	defer wait.end()
 	if r.ContentLength == 0 {
-		awaits(r.Context(), h.wait)
-		h.proxy.ServeHTTP(answer{ResponseWriter: w}, r)
+		wait.begin()
+		h.proxy.ServeHTTP(answer{ResponseWriter: w, wait: wait}, r)
 		return
 	}
-	r, body := withBody(r, h.wait)
+	r, body := withBody(r, wait)
 	if r.ProtoMajor != 1 {
-		h.proxy.ServeHTTP(answer{ResponseWriter: w}, r)
+		h.proxy.ServeHTTP(answer{ResponseWriter: w, wait: wait}, r)
 		return
 	}
-	h.serveFullDuplex(answer{ResponseWriter: w, unread: body}, r)
+	h.serveFullDuplex(answer{ResponseWriter: w, wait: wait, unread: body}, r)
 }
 
 // serveFullDuplex serves an HTTP/1 request with a body. By default net/http's
@@ -146,6 +148,7 @@ func streamed(res *http.Response) error {
 // answer is how the proxy answers a client.
 type answer struct {
 	http.ResponseWriter
+	wait   *waiting
 	unread *requestBody // of an HTTP/1 request; nil: nothing to read
 }
 
@@ -154,6 +157,9 @@ type answer struct {
 // before it was read that the connection ends: the server may close it rather
 // than read the rest, and in full duplex says so to nobody.
 func (w answer) WriteHeader(code int) {
+	if code >= http.StatusOK {
+		w.wait.end()
+	}
 	h := w.Header()
 	if _, ok := h["Content-Type"]; !ok && code >= http.StatusOK {
 		h["Content-Type"] = nil

@@ -27,18 +27,13 @@ type Info struct {
 	State tls.ConnectionState
 
 	// Awaits is called when a request has been read to its end and waits for
-	// the backend, for d at most. Unreachable is called before a client is
-	// turned away since the backend of its bytes can't be reached. Either may
-	// be nil.
+	// the backend, for d at most, and Answered when that is over: each once for
+	// a request, or neither, and they may be called at the same time. Unreachable
+	// is called before a client is turned away since the backend of its bytes
+	// can't be reached. Any may be nil.
 	Awaits      func(d time.Duration)
+	Answered    func()
 	Unreachable func()
-}
-
-// awaits tells the server of ctx that a backend is waited for.
-func awaits(ctx context.Context, d time.Duration) {
-	if info, ok := InfoFrom(ctx); ok && info.Awaits != nil {
-		info.Awaits(d)
-	}
 }
 
 type infoKey struct{}
