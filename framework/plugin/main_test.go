@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,8 +23,14 @@ import (
 	"github.com/tlsd/tlsd/internal/testca"
 )
 
+// byGRPCOnly is the argument of a key process that is to take no lanes.
+const byGRPCOnly = "-by-grpc-only"
+
 // TestMain lets the test binary be a key process for the tiers of these tests.
 func TestMain(m *testing.M) {
+	if slices.Contains(os.Args, byGRPCOnly) {
+		os.Unsetenv(lanesName)
+	}
 	if setup, ok := os.LookupEnv(endpointMarker); ok {
 		os.Exit(mainEndpoint(setup))
 	}

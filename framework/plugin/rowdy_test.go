@@ -177,6 +177,9 @@ func startHost(t *testing.T, do string, change ...func(*hostSetup)) *hostTest {
 		spec: Spec{Sources: []keymanager.Source{src}, Settings: json.RawMessage(`{"do":"` + do + `"}`)},
 		opt:  HostOptions{RunDir: h.dir, Log: zap.New(core), PluginWait: 10 * time.Second},
 	}
+	if strings.HasPrefix(t.Name(), "TestFaultsByGRPC/") {
+		s.cmd.Args = []string{byGRPCOnly}
+	}
 	for _, f := range change {
 		f(&s)
 	}
