@@ -136,8 +136,8 @@ func (c *content) forget() {
 	}
 }
 
-// readAll reads all that the listeners name.
-func (c *content) readAll(ctx context.Context, listeners []Listener) error {
+// readTrust reads the trust stores that the listeners name.
+func (c *content) readTrust(ctx context.Context, listeners []Listener) error {
 	for i := range listeners {
 		for _, site := range listeners[i].sites() {
 			for _, store := range site.stores() {
@@ -145,6 +145,15 @@ func (c *content) readAll(ctx context.Context, listeners []Listener) error {
 					return err
 				}
 			}
+		}
+	}
+	return nil
+}
+
+// readLists reads the files with revocation lists that the listeners name.
+func (c *content) readLists(listeners []Listener) error {
+	for i := range listeners {
+		for _, site := range listeners[i].sites() {
 			if path := site.crl(); path != "" {
 				if _, err := c.file(path); err != nil {
 					return err

@@ -18,6 +18,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tlsd/tlsd/framework/plugin"
 	"github.com/tlsd/tlsd/internal/testca"
 )
 
@@ -245,4 +246,38 @@ func TestListIsGoodAgain(t *testing.T) {
 	soon(t, "a failed reading", func() bool { return told.seen() == "crl false" })
 	put(t, list, good)
 	soon(t, "a good reading", func() bool { return told.seen() == "crl false, trust true, crl true" })
+}
+
+// While there is no key process to read trust stores, lists count all the same, and
+// the trust stores in use stay.
+func TestListIsTakenWithoutAKeyProcess(t *testing.T) {
+	t.Parallel()
+	f, root := fakeOf(t, testca.P256)
+	ca := testca.NewRoot(t, testca.Spec{Name: "ca"})
+	f.trusted = [][]byte{ca.DER}
+	mallory, alice := ca.Issue(t, testca.Spec{Name: "mallory", NoEKU: true}), ca.Issue(t, testca.Spec{Name: "alice", NoEKU: true})
+	list := filepath.Join(t.TempDir(), "clients.crl")
+	put(t, list, ca.CRL(t, testca.CRL{}))
+	var told readingsTold
+	cfg := Config{
+		Listeners: []Listener{{Backend: echo(t), ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "a.pem"}, ClientCRL: list}},
+		Observer:  Observer{Reloaded: told.observe},
+	}
+	s := serveKeys(t, cfg, newKeys(f, "fake", &cfg))
+	visitAs := func(c *testca.Cert) error {
+		cfg := clientOf(root, "a.test")
+		cfg.Certificates = []tls.Certificate{certOf(c)}
+		_, err := visit(t, s.addr(), cfg)
+		return err
+	}
+	down := fmt.Errorf("call: %w", plugin.ErrUnavailable)
+	f.trustErr.Store(&down)
+	put(t, list, ca.CRL(t, testca.CRL{Revoked: []*testca.Cert{mallory}}))
+	soon(t, "the revoked client is refused", func() bool { return visitAs(mallory) != nil })
+	if err := visitAs(alice); err != nil {
+		t.Errorf("the other client: %v", err)
+	}
+	soon(t, "a word of the list alone", func() bool { return told.seen() == "crl true" })
+	put(t, list, []byte("rubbish"))
+	soon(t, "a word of a list that is damaged", func() bool { return told.seen() == "crl true, crl false" })
 }

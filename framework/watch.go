@@ -6,6 +6,7 @@ package framework
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"go.uber.org/zap"
@@ -52,7 +53,9 @@ func (c *Config) contentFiles() []string {
 }
 
 // refresh makes new routes if trust stores or revocation lists say something else
-// than those in use do. On error these stay. complained means that the Observer
+// than those in use do. On error these stay; but where nothing is wrong but that
+// there is no key process to read trust stores, lists are taken with those in use:
+// who is revoked is not to be let in for that. complained means that the Observer
 // was told last that something is wrong with them.
 func (s *Server) refresh(ctx context.Context, complained bool) error {
 	s.reloading.Lock()
@@ -61,15 +64,22 @@ func (s *Server) refresh(ctx context.Context, complained bool) error {
 	next := newState(now.cfg, now.keys)
 	next.content = newContent(now.keys)
 	next.content.known = now.content
-	if err := next.content.readAll(ctx, now.cfg.Listeners); err != nil {
+	unread := next.content.readTrust(ctx, now.cfg.Listeners)
+	switch {
+	case errors.Is(unread, plugin.ErrUnavailable):
+		next.content.stores = maps.Clone(now.content.stores)
+	case unread != nil:
+		return unread
+	}
+	if err := next.content.readLists(now.cfg.Listeners); err != nil {
 		return err
 	}
 	trust, crls := now.content.differs(next.content)
 	if !trust && !crls {
-		if complained { // they are again what they were
+		if complained && unread == nil { // they are again what they were
 			s.toldContent(next.content, nil)
 		}
-		return nil
+		return unread
 	}
 	next.content.known = nil // that it doesn't keep all that ever was
 	p, err := s.prepare(ctx, next)
@@ -79,9 +89,13 @@ func (s *Server) refresh(ctx context.Context, complained bool) error {
 	if err := s.take(p); err != nil {
 		return err
 	}
-	s.toldContent(next.content, nil)
+	if unread != nil {
+		s.told(reloadedCRL, nil)
+	} else {
+		s.toldContent(next.content, nil)
+	}
 	s.log.Info("taken in what has changed", zap.Bool("trust_stores", trust), zap.Bool("revocation_lists", crls))
-	return nil
+	return unread
 }
 
 // patience is how long content that can't be used lies there before it is
