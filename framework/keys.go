@@ -180,9 +180,9 @@ func (k *Keys) Close() error {
 // announce says what was started, once.
 func (k *Keys) announce(ctx context.Context, stores []keymanager.Source, log *zap.Logger) {
 	d := k.manager.Describe()
-	isolation := "isolated"
+	isolation := "in a process of its own"
 	if !d.Isolated {
-		isolation = "not isolated: keys are in this process"
+		isolation = "none: keys are in this process"
 	}
 	log.Info("key manager ready",
 		zap.String(logging.FieldTier, k.tier), zap.String("version", d.Version),

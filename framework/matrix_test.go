@@ -138,7 +138,7 @@ func TestServerAnnouncesItself(t *testing.T) {
 	}
 	defer s.Close()
 	for msg, want := range map[string]map[string]any{
-		"key manager ready": {"tier": "pkixcached", "isolation": "isolated", "pid": int64(s.Keys().Manager().Describe().PID)},
+		"key manager ready": {"tier": "pkixcached", "isolation": "in a process of its own", "pid": int64(s.Keys().Manager().Describe().PID)},
 		"keystore ready":    {"keystore": src.Name(), "entries": int64(1), "usable": int64(1)},
 	} {
 		lines := logs.FilterMessage(msg).All()
