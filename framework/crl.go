@@ -17,6 +17,7 @@ import (
 type revocation struct {
 	lists  map[issuerKey]*crl
 	above  map[[sha256.Size]byte]issuerKey // by client CA: which other of them issued it
+	bare   []string                        // subjects of client CAs without a list: they revoke nobody
 	warns  bool                            // of what an old list counts for
 	digest [sha256.Size]byte               // of what is revoked, and not of when it was said
 	now    func() time.Time

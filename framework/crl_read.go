@@ -166,6 +166,9 @@ func newRevocation(file string, lists []*x509.RevocationList, cas []*x509.Certif
 		}
 	}
 	for _, ca := range cas {
+		if subject := ca.Subject.String(); r.lists[issuerKeyOf(ca)] == nil && mayIssue(ca) && !slices.Contains(r.bare, subject) {
+			r.bare = append(r.bare, subject)
+		}
 		i := slices.IndexFunc(cas, func(issuer *x509.Certificate) bool {
 			return !bytes.Equal(ca.RawSubject, issuer.RawSubject) && bytes.Equal(ca.RawIssuer, issuer.RawSubject) && ca.CheckSignatureFrom(issuer) == nil
 		})
@@ -176,6 +179,10 @@ func newRevocation(file string, lists []*x509.RevocationList, cas []*x509.Certif
 	r.digest = r.sum()
 	return r, nil
 }
+
+// mayIssue says whether certificates below cert count: a client's own may be
+// trusted as it is.
+func mayIssue(cert *x509.Certificate) bool { return cert.IsCA || cert.Version < 3 }
 
 // signerOf returns the client CA that signed list.
 func signerOf(list *x509.RevocationList, cas []*x509.Certificate) (*x509.Certificate, error) {

@@ -200,6 +200,42 @@ func TestReminders(t *testing.T) {
 	}
 }
 
+// Client CAs that revoke nobody for want of a list are warned of by subject and file:
+// once, until these are others.
+func TestClientCAsWithoutAList(t *testing.T) {
+	t.Parallel()
+	core, logs := observerCore()
+	ca, bare := testca.NewRoot(t, testca.Spec{Name: "ca"}), testca.NewRoot(t, testca.Spec{Name: "bare"})
+	client := bare.Issue(t, testca.Spec{Name: "client"}) // trusted as it is, and no CA
+	r := reminders{}
+	for i, tt := range []struct {
+		crl   []byte
+		lines int
+	}{
+		{ca.CRL(t, testca.CRL{Number: 1}), 1},
+		{ca.CRL(t, testca.CRL{Number: 2}), 1},
+		{testca.CRLPEM(ca.CRL(t, testca.CRL{}), bare.CRL(t, testca.CRL{})), 1},
+		{ca.CRL(t, testca.CRL{Number: 3}), 2},
+	} {
+		said, err := ruled(tt.crl, "", ca, bare, client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &content{said: map[ruling]*revocation{
+			{path: "clients.crl"}: said, {path: "clients.crl", expired: CRLExpiredWarn}: said,
+		}}
+		for days := range 3 {
+			r.remind(zap.New(core), c, time.Now().Add(time.Duration(days)*25*time.Hour))
+		}
+		if logs.Len() != tt.lines {
+			t.Fatalf("step %d: %v", i, logs.All())
+		}
+	}
+	if got := logs.All()[0].ContextMap(); got["path"] != "clients.crl" || fmt.Sprint(got["client_cas"]) != "[CN=bare]" {
+		t.Errorf("said: %v", got)
+	}
+}
+
 // warning is a fake whose trust store has something to be said of.
 type warning struct {
 	*fake

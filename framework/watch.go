@@ -6,6 +6,7 @@ package framework
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"time"
 
@@ -128,39 +129,49 @@ func (c *complaint) of(s *Server, err error) (again time.Duration) {
 }
 
 // reminders are when it was last said of a revocation list that it ends soon, or
-// has ended.
+// has ended, and of client CAs that there is none of theirs.
 type reminders map[reminder]time.Time
 
 type reminder struct {
-	list    *crl
+	list    *crl // nil: of client CAs without
 	expired bool
+	bare    string // the file and those CAs
 }
 
 // ahead is how long before a revocation list goes out of date that is warned of,
 // and how often.
 const ahead = 24 * time.Hour
 
-// remind warns of each list in use that needs a successor, daily.
+// remind warns of each list in use that needs a successor, daily, and of client CAs
+// that have no list once, since that may be meant.
 func (r reminders) remind(log *zap.Logger, c *content, now time.Time) {
 	kept := reminders{}
-	for _, said := range c.said {
+	due := func(what reminder) bool {
+		last, was := r[what]
+		_, said := kept[what]
+		again := !said && (!was || what.list != nil && now.Sub(last) >= ahead)
+		switch {
+		case again:
+			kept[what] = now
+		case !said:
+			kept[what] = last
+		}
+		return again
+	}
+	for from, said := range c.said {
 		for _, list := range said.lists {
-			if list.nextUpdate.IsZero() || now.Before(list.nextUpdate.Add(-ahead)) {
-				continue
+			ends := !list.nextUpdate.IsZero() && !now.Before(list.nextUpdate.Add(-ahead))
+			if expired := list.expired(now); ends && due(reminder{list: list, expired: expired}) {
+				list.remind(log, said.warns, expired)
 			}
-			key := reminder{list, list.expired(now)}
-			if last, was := r[key]; was && now.Sub(last) < ahead {
-				kept[key] = last
-				continue
-			}
-			kept[key] = now
-			list.remind(log, said.warns, key.expired)
+		}
+		if len(said.bare) > 0 && due(reminder{bare: fmt.Sprintf("%q %q", from.path, said.bare)}) {
+			log.Warn("client CAs without a revocation list revoke nobody: add theirs to the file, unless that is meant",
+				zap.String("path", from.path), zap.Strings("client_cas", said.bare))
 		}
 	}
 	clear(r)
-	for key, last := range kept {
-		r[key] = last
-	}
+	maps.Copy(r, kept)
 }
 
 func (l *crl) remind(log *zap.Logger, warns, expired bool) {
