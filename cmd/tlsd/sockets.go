@@ -135,7 +135,7 @@ func (s *sockets) add(maker, address string, ln net.Listener) (net.Listener, err
 
 func (s *sockets) bound(maker string, ln net.Listener) net.Listener {
 	if file, ok := ln.(*net.UnixListener); ok && maker == madeByTlsd {
-		file.SetUnlinkOnClose(true)
+		file.SetUnlinkOnClose(s.ours())
 		s.mu.Lock()
 		s.files = append(s.files, file)
 		s.mu.Unlock()
@@ -166,7 +166,7 @@ func (b bound) Accept() (net.Conn, error) {
 // others listen there: the process that took over, or systemd.
 func (b bound) Close() error {
 	b.closing.Store(true)
-	if b.maker == madeByTlsd && !b.all.handedOver.Load() {
+	if b.maker == madeByTlsd && b.all.ours() {
 		b.shut()
 	}
 	return b.Listener.Close()
@@ -190,6 +190,27 @@ func (b bound) shut() {
 func (s *sockets) stop() {
 	s.flip.Stop()
 	<-s.flip.Exit()
+}
+
+// ours says that nobody else listens at the sockets that tlsd made: the process
+// before this one does until this one serves, and goes on if it never does.
+func (s *sockets) ours() bool {
+	select {
+	case <-s.serving:
+		return !s.handedOver.Load()
+	default:
+		return !s.flip.HasParent()
+	}
+}
+
+// own notes that this process serves, and that the files end with it.
+func (s *sockets) own() {
+	close(s.serving)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.files {
+		f.SetUnlinkOnClose(true)
+	}
 }
 
 // leave leaves the sockets and their files to the process that took over.

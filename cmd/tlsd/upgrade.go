@@ -83,7 +83,7 @@ func (d *daemon) takeOver(ctx context.Context, server *framework.Server) {
 	if err := d.sockets.flip.Ready(); err != nil {
 		d.log.Error("upgrade: the process before this one is not told", zap.Error(err))
 	}
-	close(d.sockets.serving)
+	d.sockets.own()
 }
 
 // noUpgrade says why a process that is started like this one could not take its

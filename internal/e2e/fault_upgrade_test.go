@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -277,6 +278,13 @@ func TestFaultUpgradeThatFails(t *testing.T) {
 			text, _ := os.ReadFile(u.config)
 			writeFile(u.t, u.config, append(text, "nonsense: 1\n"...))
 		}, "nonsense: unknown key"},
+		// It has taken sockets over by then, which the old process listens at.
+		"address": {func(u *upgradable) {
+			taken := listenOn(u.t, "tcp", "127.0.0.1:0")
+			u.t.Cleanup(func() { taken.Close() })
+			text, _ := os.ReadFile(u.config)
+			writeFile(u.t, u.config, bytes.Replace(text, []byte("metrics:"), fmt.Appendf(nil, "  - {listen: %q}\nmetrics:", taken.Addr()), 1))
+		}, "address already in use"},
 		// It has a key process and serves somewhere, but not here.
 		"hangs": {func(u *upgradable) {
 			u.installBytes(fmt.Appendf(nil, "#!/bin/sh\nunset TABLEFLIP_HAS_PARENT_7DIU3\nexec %s --keystore %s --keystore-password-file %s --listen %s\n",
