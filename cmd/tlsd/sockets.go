@@ -26,10 +26,10 @@ import (
 type sockets struct {
 	flip    *tableflip.Upgrader
 	serving chan struct{} // closed when this process serves, and so can be followed by another
-	systemd []passed      // not asked for yet
 
-	mu    sync.Mutex          // guards files
-	files []*net.UnixListener // whose file ends with them, unless another process has them
+	mu      sync.Mutex          // guards what follows
+	systemd []passed            // not asked for yet, or given up
+	files   []*net.UnixListener // whose file ends with them, unless another process has them
 
 	handedOver atomic.Bool // another process has the sockets
 }
@@ -166,7 +166,10 @@ func (b bound) Accept() (net.Conn, error) {
 // others listen there: the process that took over, or systemd.
 func (b bound) Close() error {
 	b.closing.Store(true)
-	if b.maker == madeByTlsd && b.all.ours() {
+	if b.maker == madeBySystemd {
+		return b.all.giveBack(b.Listener)
+	}
+	if b.all.ours() {
 		b.shut()
 	}
 	return b.Listener.Close()

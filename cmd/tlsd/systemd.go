@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,6 +43,8 @@ func passedSockets() ([]passed, error) {
 
 // takePassed returns the socket that systemd opened at address, or nil.
 func (s *sockets) takePassed(address string) net.Listener {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.systemd, func(p passed) bool { return listensAt(p.Addr(), address) })
 	if i < 0 {
 		return nil
@@ -49,6 +52,27 @@ func (s *sockets) takePassed(address string) net.Listener {
 	ln := s.systemd[i].Listener
 	s.systemd = slices.Delete(s.systemd, i, i+1)
 	return ln
+}
+
+// giveBack closes ln, which systemd opened, and has the socket for whoever asks for
+// its address next: systemd listens there all the same, so that none can be made.
+func (s *sockets) giveBack(ln net.Listener) error {
+	f, err := ln.(interface{ File() (*os.File, error) }).File()
+	if err != nil {
+		return ln.Close() // closed already, most likely
+	}
+	defer f.Close()
+	if err := ln.Close(); err != nil { // first, so that nobody accepts by what f shares with it
+		return err
+	}
+	again, err := net.FileListener(f)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.systemd = append(s.systemd, passed{again, f.Name()})
+	return nil
 }
 
 // listensAt reports whether what a configuration calls address is where a socket
@@ -76,6 +100,8 @@ func listensAt(addr net.Addr, address string) bool {
 // allTaken returns an error if systemd listens where no listener is: clients
 // would wait there for ever.
 func (s *sockets) allTaken() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if len(s.systemd) == 0 {
 		return nil
 	}

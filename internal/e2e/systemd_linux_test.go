@@ -223,6 +223,56 @@ func TestSocketActivation(t *testing.T) {
 	}
 }
 
+// TestSocketComesBack: a reload gives up sockets that were opened for tlsd, and the
+// next one has them again, with the clients that have come meanwhile.
+func TestSocketComesBack(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, testca.Spec{Name: "w.test", DNS: []string{"w.test"}})
+	dir, err := os.MkdirTemp("", "e2e") // short enough for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	tcp, file := listenOn(t, "tcp", "127.0.0.1:0").(*net.TCPListener), listenOn(t, "unix", filepath.Join(dir, "s")).(*net.UnixListener)
+	file.SetUnlinkOnClose(false)
+	without := fmt.Sprintf("keystores: [{path: %s, password_file: %s}]\nlisteners:\n- listen: \"%s\"\n", s.path, s.password, freeAddr(t))
+	with := without + fmt.Sprintf("- listen: \"%s\"\n- listen: \"unix:%s\"\n", tcp.Addr(), file.Addr())
+	l := startAsSystemd(t, with, []string{"LISTEN_FDNAMES=tlsd.socket:tlsd.socket"}, fileOf(t, tcp), fileOf(t, file))
+	tcp.Close()
+	file.Close()
+	l.awaitLog(`"msg":"listening"`, 3)
+	for round := 1; round <= 2; round++ {
+		writeFile(t, l.config, []byte(without))
+		l.signal(l.pid(), syscall.SIGHUP)
+		l.awaitLog("no longer listening", 2*round)
+		var waiting []net.Conn
+		for _, addr := range []net.Addr{tcp.Addr(), file.Addr()} {
+			c, err := net.Dial(addr.Network(), addr.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			waiting = append(waiting, c)
+		}
+		writeFile(t, l.config, []byte(with))
+		l.signal(l.pid(), syscall.SIGHUP)
+		l.awaitLog(`"msg":"listening"`, 3+2*round)
+		for _, c := range waiting {
+			c.SetDeadline(time.Now().Add(20 * time.Second))
+			if err := tls.Client(c, clientOf(s)).Handshake(); err != nil {
+				t.Errorf("round %d, %s: %v", round, c.RemoteAddr().Network(), err)
+			}
+			c.Close()
+		}
+	}
+	l.upgrade()
+	c, err := tls.Dial("tcp", tcp.Addr().String(), clientOf(s))
+	if err != nil {
+		t.Fatalf("after an upgrade: %v", err)
+	}
+	c.Close()
+}
+
 func fileOf(t *testing.T, l interface{ File() (*os.File, error) }) *os.File {
 	t.Helper()
 	f, err := l.File()
