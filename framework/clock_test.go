@@ -355,3 +355,31 @@ func requestLine(t testing.TB) string {
 	}()
 	return "http://" + ln.Addr().String()
 }
+
+// TestRequestsOfOneConnectionAreBounded: each may take a connection to the
+// backend.
+func TestRequestsOfOneConnectionAreBounded(t *testing.T) {
+	s := serve(t, Config{Listeners: []Listener{{Backend: requests(t)}}})
+	c, err := s.dial(t, func(c *tls.Config) { c.NextProtos = []string{"h2"} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write([]byte(http2.ClientPreface)); err != nil {
+		t.Fatal(err)
+	}
+	fr := http2.NewFramer(c, c)
+	if err := fr.WriteSettings(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := fr.ReadFrame()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, ok := f.(*http2.SettingsFrame)
+	if !ok {
+		t.Fatalf("the server begins with %v", f)
+	}
+	if n, _ := settings.Value(http2.SettingMaxConcurrentStreams); n != 100 {
+		t.Errorf("%d requests at once, want 100", n)
+	}
+}

@@ -26,6 +26,11 @@ import (
 // and over the first one to begin with.
 const headerTimeout = time.Minute
 
+// maxStreams is how many requests an HTTP/2 client may have under way, each of
+// which may take a connection to the backend: the least that RFC 9113, 6.5.2,
+// recommends.
+const maxStreams = 100
+
 // newWeb returns the HTTP server of a listener. It is given connections whose
 // handshake is done, and asks for the handler anew for each request, so that a
 // reload reaches connections that stay open; limits stay what they are now.
@@ -35,6 +40,7 @@ func newWeb(ctx context.Context, l *listener, limits Limits) *http.Server {
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       cmp.Or(limits.Idle, limits.Lifetime),
 		MaxHeaderBytes:    backend.MaxHeaderBytes,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog:          log.New(&httpLog{log: l.log}, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnState:         func(c net.Conn, s http.ConnState) { connOf(c).phase.Store(int32(s)) },
