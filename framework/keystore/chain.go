@@ -6,6 +6,8 @@ package keystore
 import (
 	"bytes"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	encodingasn1 "encoding/asn1"
 	"fmt"
 	"slices"
 
@@ -32,23 +34,29 @@ func newCertificate(der []byte) *certificate {
 		c.subject, c.issuer = c.parsed.RawSubject, c.parsed.RawIssuer
 		return c
 	}
-	c.err = &DamagedError{Where: "certificate", Err: c.err}
-	c.subject, c.issuer = readNames(der)
+	var serial []byte
+	c.subject, c.issuer, serial = readNames(der)
+	if len(serial) > 0 && serial[0]&0x80 != 0 {
+		c.err = ErrSerial
+	} else {
+		c.err = &DamagedError{Where: "certificate", Err: c.err}
+	}
 	return c
 }
 
-// readNames reads subject and issuer and nothing else (RFC 5280, 4.1).
-func readNames(der []byte) (subject, issuer []byte) {
+// readNames reads subject, issuer and serial number and nothing else (RFC 5280,
+// 4.1).
+func readNames(der []byte) (subject, issuer, serial []byte) {
 	s := cryptobyte.String(der)
-	var cert, tbs, sub, iss cryptobyte.String
+	var cert, tbs, sub, iss, num cryptobyte.String
 	version := asn1.Tag(0).Constructed().ContextSpecific()
 	if !s.ReadASN1(&cert, asn1.SEQUENCE) || !cert.ReadASN1(&tbs, asn1.SEQUENCE) ||
-		!tbs.SkipOptionalASN1(version) || !tbs.SkipASN1(asn1.INTEGER) || !tbs.SkipASN1(asn1.SEQUENCE) ||
+		!tbs.SkipOptionalASN1(version) || !tbs.ReadASN1(&num, asn1.INTEGER) || !tbs.SkipASN1(asn1.SEQUENCE) ||
 		!tbs.ReadASN1Element(&iss, asn1.SEQUENCE) || !tbs.SkipASN1(asn1.SEQUENCE) ||
 		!tbs.ReadASN1Element(&sub, asn1.SEQUENCE) {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return sub, iss
+	return sub, iss, num
 }
 
 // selfIssued reports whether a chain ends with c.
@@ -61,10 +69,14 @@ func (c *certificate) authority() bool {
 
 // title names c in messages.
 func (c *certificate) title() string {
-	if c.parsed == nil {
+	if c.parsed != nil {
+		return c.parsed.Subject.String()
+	}
+	var name pkix.RDNSequence
+	if rest, err := encodingasn1.Unmarshal(c.subject, &name); err != nil || len(rest) > 0 {
 		return "unreadable"
 	}
-	return c.parsed.Subject.String()
+	return name.String()
 }
 
 // buildChain returns leaf and its issuers found in pool, leaf first, up to a
@@ -135,6 +147,22 @@ func contains(chain []*certificate, c *certificate) bool {
 		}
 	}
 	return false
+}
+
+// gap says that an intermediate certificate is missing from a chain of one, where
+// that shows: there is a root, and it did not issue the leaf. Of a leaf that names
+// the place of its issuer's certificate framework/choose tells, with the place.
+func (s *Store) gap(e *Entry) string {
+	leaf := e.Leaf()
+	if len(e.Chain) != 1 || leaf == nil || bytes.Equal(leaf.RawSubject, leaf.RawIssuer) || len(leaf.IssuingCertificateURL) > 0 {
+		return ""
+	}
+	for _, c := range s.certs {
+		if c.authority() && c.selfIssued() {
+			return fmt.Sprintf("the intermediate certificate %q is not in the keystore, whose root %q did not issue the leaf: add it", leaf.Issuer, c.title())
+		}
+	}
+	return ""
 }
 
 // noteUnrelated warns about certificates that are in no chain and not trusted,

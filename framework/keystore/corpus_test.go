@@ -294,7 +294,7 @@ func sameKey(e *Entry, want corpusKey) error {
 // what is wrong: missing, another's, or one that Go does not parse.
 func withoutCertificate(err error) bool {
 	var damaged *DamagedError
-	return errors.Is(err, ErrNoCertificate) || errors.As(err, new(*MismatchError)) ||
+	return errors.Is(err, ErrNoCertificate) || errors.Is(err, ErrSerial) || errors.As(err, new(*MismatchError)) ||
 		errors.As(err, &damaged) && damaged.Where == "certificate"
 }
 

@@ -13,6 +13,11 @@ import (
 // certificate in its keystore.
 var ErrNoCertificate = errors.New("no certificate")
 
+// ErrSerial is the reason of a certificate whose serial number is negative, which
+// RFC 5280 (4.1.2.2) forbids and Go refuses to parse; Java and OpenSSL don't mind.
+// It is no damage: the entry is skipped and the others serve.
+var ErrSerial = errors.New("the certificate has a negative serial number, which is not read here: have it issued anew")
+
 // errPassword is returned inside the package when a password does not fit. It
 // becomes a *PasswordError where it is known whose password it was.
 var errPassword = errors.New("wrong password")
@@ -168,7 +173,7 @@ func (e *AliasError) Error() string {
 // cannot use, as opposed to one that should work and does not.
 func skipped(err error) bool {
 	var kind *KeyTypeError
-	return errors.As(err, &kind) || errors.Is(err, ErrNoCertificate)
+	return errors.As(err, &kind) || errors.Is(err, ErrSerial) || errors.Is(err, ErrNoCertificate)
 }
 
 // maxNames bounds how many aliases one message lists.

@@ -135,7 +135,7 @@ func keyTypeName(oid string) string {
 	case "1.2.840.10040.4.1":
 		return "DSA"
 	case "1.2.840.113549.1.1.10":
-		return "RSA-PSS"
+		return "RSASSA-PSS"
 	case "1.2.840.113549.1.3.1", "1.2.840.10046.2.1":
 		return "DH"
 	case "1.3.101.110":

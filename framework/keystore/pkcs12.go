@@ -199,7 +199,7 @@ func readImplicitOctets(s *cryptobyte.String) ([]byte, bool) {
 func (r *reader) verify(ctx context.Context, m *mac, content []byte) error {
 	switch {
 	case m == nil && len(r.pw) > 0:
-		r.warn("the keystore has no MAC: nobody would notice a change of it")
+		r.warn("the keystore has no MAC: its integrity is not checked, nobody would notice a change of it")
 		return nil
 	case m == nil:
 		return nil

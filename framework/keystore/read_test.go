@@ -55,7 +55,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{"device", keymanager.Source{Paths: []string{"/dev/null"}}, "not a regular file"},
 		{"empty", keymanager.Source{Paths: []string{put("empty", "")}}, "is empty"},
 		{"huge", keymanager.Source{Paths: []string{huge}}, "over a limit: size of the file in bytes: 67108865, at most 67108864"},
-		{"text", keymanager.Source{Paths: []string{put("text", "hello")}}, "not a keystore but something else"},
+		{"text", keymanager.Source{Paths: []string{put("text", "hello")}}, "not a keystore but text without a PEM block"},
 		{"utf16", keymanager.Source{Paths: []string{put("utf16", toWindowsText(keyPEM))}}, "UTF-16"},
 		{"base64", keymanager.Source{Paths: []string{put("b64", base64.StdEncoding.EncodeToString([]byte(p12)))}}, "base64 -d"},
 		{"armoured", keymanager.Source{Paths: []string{put("armour", armoured)}}, "PKCS#12 in PEM armour"},

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"unicode/utf8"
 
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
@@ -97,7 +98,11 @@ func notAKeystore(b []byte) error {
 	case len(b) >= 4 && binary.BigEndian.Uint32(b) <= 2:
 		return &FormatError{Got: "probably a BouncyCastle keystore (BKS or UBER)", Hint: "keytool -importkeystore with the BouncyCastle provider and -deststoretype pkcs12 converts it"}
 	}
-	return &FormatError{Got: "something else", Hint: "PKCS#12, JKS, JCEKS and PEM are read"}
+	got := "something else"
+	if utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 {
+		got = "text without a PEM block"
+	}
+	return &FormatError{Got: got, Hint: "PKCS#12, JKS, JCEKS and PEM are read"}
 }
 
 func isUTF16(b []byte) bool {

@@ -5,10 +5,12 @@ package keystore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
 )
@@ -35,17 +37,23 @@ func Trusted(ctx context.Context, path, typ string, pw keymanager.PasswordRef, l
 	// What belongs to no key is no oddity in a trust store: Open's warnings
 	// about that are ours to make.
 	warnings = s.opening
+	var first error // why one is left out
 	for _, c := range s.trusted(&warnings) {
-		if c.err != nil {
-			warnings = append(warnings, fmt.Sprintf("a certificate is left out: %v", c.err))
+		if c.err == nil {
+			certs = append(certs, c.parsed)
 			continue
 		}
-		certs = append(certs, c.parsed)
+		err := fmt.Errorf("number %d, %q: %w", slices.Index(s.certs, c)+1, c.title(), c.err)
+		warnings = append(warnings, fmt.Sprintf("a certificate is left out: %v", err))
+		first = cmp.Or(first, err)
 	}
-	if len(certs) == 0 {
-		return nil, warnings, fmt.Errorf("%w; %s", ErrNoTrusted, s.census())
+	switch {
+	case len(certs) > 0:
+		return certs, warnings, nil
+	case first != nil:
+		return nil, warnings, fmt.Errorf("%w that can be read: %w", ErrNoTrusted, first)
 	}
-	return certs, warnings, nil
+	return nil, warnings, fmt.Errorf("%w; %s", ErrNoTrusted, s.census())
 }
 
 // trusted returns the certificates that s trusts, each once.

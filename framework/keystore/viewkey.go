@@ -15,8 +15,10 @@ import (
 	"github.com/tlsd/tlsd/logging"
 )
 
-// msgWarning tells of a keystore as a whole.
-const msgWarning = "keystore warning"
+const (
+	msgWarning    = "keystore warning" // of a keystore as a whole
+	msgIncomplete = "chain incomplete" // as framework/choose has it
+)
 
 // entriesOf returns the entries of a view.
 func entriesOf(stores []*Store, keep bool) []keymanager.Entry {
@@ -68,6 +70,9 @@ func logStore(log *zap.Logger, builder int, generation uint64, s *Store) {
 		case e.Usable:
 			event.Reason = strings.Join(e.Notes, "; ")
 			logging.LogKey(log, zap.InfoLevel, logging.MsgFoundKey, event, path, zap.String("key", e.KeyType))
+			if event.Reason = s.gap(e); event.Reason != "" {
+				logging.LogKey(log, zap.WarnLevel, msgIncomplete, event, path)
+			}
 		case e.Kind == keymanager.KindTrusted:
 		case e.Broken:
 			logging.LogKey(log, zap.ErrorLevel, logging.MsgNotUsable, event, path)

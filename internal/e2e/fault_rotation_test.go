@@ -251,7 +251,7 @@ func TestFaultUselessKeystore(t *testing.T) {
 		"one_is_spoilt": {func(r *rotation) []byte {
 			return r.storeOf(r.stray("old"), testca.StoreEntry{Alias: "b", Cert: r.leaf("b")})
 		}, "does not match"},
-		"rsassa_pss_alone": {(*rotation).pssStore, "RSA-PSS"},
+		"rsassa_pss_alone": {(*rotation).pssStore, "RSASSA-PSS"},
 		"half_written":     {func(r *rotation) []byte { b := r.store("torn"); return b[:len(b)/2] }, "breaks off"},
 		"other_password": {func(r *rotation) []byte {
 			return testca.PKCS12{}.Encode(r.T, "another", testca.StoreEntry{Alias: "a", Cert: r.leaf("a")})
