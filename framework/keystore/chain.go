@@ -149,24 +149,29 @@ func contains(chain []*certificate, c *certificate) bool {
 	return false
 }
 
-// gap says that an intermediate certificate is missing from a chain of one, where
-// that shows: there is a root, and it did not issue the leaf. Of a leaf that names
-// the place of its issuer's certificate framework/choose tells, with the place.
-func (s *Store) gap(e *Entry) string {
-	leaf := e.Leaf()
-	if len(e.Chain) != 1 || leaf == nil || bytes.Equal(leaf.RawSubject, leaf.RawIssuer) || len(leaf.IssuingCertificateURL) > 0 {
+// root returns a root certificate that is in the store, or nil.
+func (s *Store) root() *certificate {
+	i := slices.IndexFunc(s.certs, func(c *certificate) bool { return c.authority() && c.selfIssued() })
+	if i < 0 {
+		return nil
+	}
+	return s.certs[i]
+}
+
+// gap says that an intermediate certificate is missing, where that shows: a leaf
+// is alone, and the store's root, if it has one, did not issue it. Of a leaf that
+// names the place of its issuer's certificate framework/choose tells, with the
+// place.
+func (e *Entry) gap(root *certificate) string {
+	if root == nil || e.lone == nil || e.lone.parsed == nil || len(e.lone.parsed.IssuingCertificateURL) > 0 {
 		return ""
 	}
-	for _, c := range s.certs {
-		if c.authority() && c.selfIssued() {
-			return fmt.Sprintf("the intermediate certificate %q is not in the keystore, whose root %q did not issue the leaf: add it", leaf.Issuer, c.title())
-		}
-	}
-	return ""
+	return fmt.Sprintf("the intermediate certificate %q is not in the keystore, whose root %q did not issue the leaf: add it",
+		e.lone.parsed.Issuer, root.title())
 }
 
 // noteUnrelated warns about certificates that are in no chain and not trusted,
-// by what is known of the entries now.
+// by what is known of the entries now; but for roots, where a gap explains them.
 func (s *Store) noteUnrelated() {
 	s.Warnings = slices.Clone(s.opening)
 	used := make(map[string]bool)
@@ -175,10 +180,12 @@ func (s *Store) noteUnrelated() {
 			used[string(der)] = true
 		}
 	}
+	root := s.root()
+	gap := slices.ContainsFunc(s.Entries, func(e *Entry) bool { return e.gap(root) != "" })
 	const enough = 5
 	n := 0
 	for _, c := range s.certs {
-		if used[string(c.der)] {
+		if used[string(c.der)] || gap && c.authority() && c.selfIssued() {
 			continue
 		}
 		if n++; n <= enough && len(s.Entries) > 0 {

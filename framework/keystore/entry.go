@@ -36,6 +36,7 @@ type Entry struct {
 	key        sealed
 	pool       []*certificate // where its chain is found
 	claimed    *certificate
+	lone       *certificate // the leaf, where its issuer is not in the pool
 	localKeyID []byte
 	public     crypto.PublicKey // proven
 	proven     *password        // opened the key; nil where the key is kept or not encrypted
@@ -78,6 +79,9 @@ func (e *Entry) setChain(leaf *certificate) {
 	e.Chain, e.Notes = make([][]byte, len(chain)), notes
 	for i, c := range chain {
 		e.Chain[i] = c.der
+	}
+	if e.lone = nil; len(chain) == 1 && !leaf.selfIssued() {
+		e.lone = leaf
 	}
 }
 

@@ -116,6 +116,9 @@ func TestMissingIntermediate(t *testing.T) {
 		s := mustProve(t, keymanager.Source{Paths: []string{path}, Store: value(storePassword)})
 		core, logs := observer.New(zapcore.WarnLevel)
 		logStore(zap.New(core), 0, 1, s)
+		if tt.lines > 0 && logs.Len() != tt.lines {
+			t.Errorf("%s: more is said than that: %v", name, logs.All())
+		}
 		said := logs.FilterMessage(msgIncomplete).All()
 		if len(said) != tt.lines {
 			t.Errorf("%s: %d lines, want %d", name, len(said), tt.lines)

@@ -60,7 +60,7 @@ func (k onDemand) Sign(ctx context.Context, req *keymanager.SignRequest) ([]byte
 // logStore writes a line for each key of a reading that has come into use, and
 // what an operator should know of it.
 func logStore(log *zap.Logger, builder int, generation uint64, s *Store) {
-	path := zap.String(logging.FieldKeystore, s.src.Name())
+	path, root := zap.String(logging.FieldKeystore, s.src.Name()), s.root()
 	for _, text := range s.Warnings {
 		logging.LogKey(log, zap.WarnLevel, msgWarning, logging.KeyEvent{Builder: builder, Generation: generation, Reason: text}, path)
 	}
@@ -70,7 +70,7 @@ func logStore(log *zap.Logger, builder int, generation uint64, s *Store) {
 		case e.Usable:
 			event.Reason = strings.Join(e.Notes, "; ")
 			logging.LogKey(log, zap.InfoLevel, logging.MsgFoundKey, event, path, zap.String("key", e.KeyType))
-			if event.Reason = s.gap(e); event.Reason != "" {
+			if event.Reason = e.gap(root); event.Reason != "" {
 				logging.LogKey(log, zap.WarnLevel, msgIncomplete, event, path)
 			}
 		case e.Kind == keymanager.KindTrusted:
