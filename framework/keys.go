@@ -182,7 +182,7 @@ func (k *Keys) announce(ctx context.Context, stores []keymanager.Source, log *za
 	d := k.manager.Describe()
 	isolation := "in a process of its own"
 	if !d.Isolated {
-		isolation = "none: keys are in this process"
+		isolation = "not isolated: keys are in this process"
 	}
 	log.Info("key manager ready",
 		zap.String(logging.FieldTier, k.tier), zap.String("version", d.Version),
