@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
+
+	"github.com/tlsd/tlsd/framework/keymanager"
 )
 
 // certificate is one certificate of a store. One that Go does not parse may
@@ -149,9 +151,16 @@ func contains(chain []*certificate, c *certificate) bool {
 	return false
 }
 
-// root returns a root certificate that is in the store, or nil.
+// root returns a root certificate that is in the store, or nil. What openssl makes
+// self-signed says that it is one, even where it is a server's.
 func (s *Store) root() *certificate {
-	i := slices.IndexFunc(s.certs, func(c *certificate) bool { return c.authority() && c.selfIssued() })
+	leaves := make(map[string]bool)
+	for _, e := range s.Entries {
+		if e.Kind == keymanager.KindKey && len(e.Chain) > 0 {
+			leaves[string(e.Chain[0])] = true
+		}
+	}
+	i := slices.IndexFunc(s.certs, func(c *certificate) bool { return c.authority() && c.selfIssued() && !leaves[string(c.der)] })
 	if i < 0 {
 		return nil
 	}

@@ -109,6 +109,7 @@ func TestMissingIntermediate(t *testing.T) {
 		"complete":           {[]testca.StoreEntry{of(leaf, leaf.DER, inter.DER), trusted}, 0},
 		"issued_by_the_root": {[]testca.StoreEntry{of(direct, direct.DER, root.DER)}, 0},
 		"nothing_else":       {[]testca.StoreEntry{of(leaf, leaf.DER)}, 0},
+		"beside_a_server":    {[]testca.StoreEntry{of(leaf, leaf.DER), {Alias: "b", Cert: testca.NewRoot(t, testca.Spec{Name: "server"})}}, 0},
 		"self_signed":        {[]testca.StoreEntry{of(self, self.DER), trusted}, 0},
 	} {
 		path := filepath.Join(t.TempDir(), name+".p12")
