@@ -22,6 +22,8 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tlsd/tlsd/internal/testca"
 )
 
 // testBinary is this very program, which is a plugin by its TestMain.
@@ -136,9 +138,7 @@ func TestDirectoriesAboveAPlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 	place := exposed(t, 0o777)
-	if err := os.WriteFile(place, content, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testca.WriteProgram(t, place, content, 0o755)
 	h := startHost(t, "", func(s *hostSetup) { s.cmd.Path, s.cmd.SHA256 = place, sum })
 	h.mustSign(t, mustSelect(t, h.Host).Key)
 }
@@ -212,9 +212,7 @@ func TestOverwrittenFileIsNotRunAgain(t *testing.T) {
 	script := writeProgram(t, content, 0o755)
 	sum := sha256.Sum256([]byte(content))
 	h := startHost(t, "", func(s *hostSetup) { s.cmd.Path, s.cmd.SHA256 = script, hex.EncodeToString(sum[:]) })
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nexit 7\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testca.WriteProgram(t, script, []byte("#!/bin/sh\nexit 7\n"), 0o755)
 	_ = killProcess(h.Describe().PID)
 	eventually(t, "the refusal", func() bool { return h.logged("wrong SHA-256") })
 }

@@ -8,11 +8,12 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tlsd/tlsd/internal/testca"
 )
 
 // nowhere leaves no directory for a socket.
@@ -65,9 +66,7 @@ func TestRunDirThatIsConfiguredIsNotPassedOver(t *testing.T) {
 func TestPluginThatCannotInheritIsToldOfTheDirectories(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "foreign")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho This is a plugin. >&2\nexit 1\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testca.WriteProgram(t, path, []byte("#!/bin/sh\necho This is a plugin. >&2\nexit 1\n"), 0o700)
 	var s hostSetup
 	nowhere(&s)
 	_, err := Start(t.Context(), Command{Tier: "rowdy", Path: path}, Spec{}, s.opt)

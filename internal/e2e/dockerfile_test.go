@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tlsd/tlsd/internal/testca"
 )
 
 // dockerfile is what the last stage of the Dockerfile says, and how the first
@@ -162,7 +164,5 @@ func copyFile(t *testing.T, from, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(to, content, info.Mode().Perm()|0o444); err != nil {
-		t.Fatal(err)
-	}
+	testca.WriteProgram(t, to, content, info.Mode().Perm()|0o444)
 }

@@ -226,10 +226,8 @@ func TestFaultP03_PluginIsNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	script := func(name, text string, mode os.FileMode) string {
-		path := writeFile(t, filepath.Join(dir, name), []byte(text))
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		path := filepath.Join(dir, name)
+		testca.WriteProgram(t, path, []byte(text), mode)
 		return path
 	}
 	foreign, err := os.ReadFile(bin("tlsd-keymanager-pkix"))

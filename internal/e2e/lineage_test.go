@@ -9,11 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tlsd/tlsd/internal/testca"
 )
 
 // lineage is a tlsd whose process is another after each upgrade. It is found by
@@ -101,9 +104,7 @@ func (l *lineage) install(from string) {
 
 func (l *lineage) installBytes(content []byte) {
 	l.t.Helper()
-	if err := os.WriteFile(l.exe+".new", content, 0o755); err != nil {
-		l.t.Fatal(err)
-	}
+	testca.WriteProgram(l.t, l.exe+".new", content, 0o755)
 	if err := os.Rename(l.exe+".new", l.exe); err != nil {
 		l.t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func (l *lineage) end() {
 		all = append(append(all, pid), childrenOf(pid)...)
 		syscall.Kill(pid, syscall.SIGTERM)
 	}
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) && len(l.pids()) > 0; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) && (len(l.pids()) > 0 || slices.ContainsFunc(all, running)); time.Sleep(10 * time.Millisecond) {
 	}
 	select {
 	case <-l.done:
