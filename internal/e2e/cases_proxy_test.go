@@ -101,6 +101,40 @@ func TestCaseX02_WebSocket(t *testing.T) {
 	}
 }
 
+// TestCaseX02_IdleWebSocket: none of the times of handshakes and answers is that of
+// an upgraded connection.
+func TestCaseX02_IdleWebSocket(t *testing.T) {
+	t.Parallel()
+	l := listenOn(t, "tcp", "127.0.0.1:0")
+	serveHTTP(t, l, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, rw, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+		_, _ = io.Copy(c, rw)
+	}))
+	d, s := proxying(t, fmt.Sprintf(`{backend: "http://%s", backend_timeout: {connect: 300ms, first_byte: 300ms}}`, l.Addr()),
+		"limits: {handshake_timeout: 500ms}")
+	c, err := tls.Dial("tcp", d.addr, clientOf(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, upgrade)
+	r := bufio.NewReader(c)
+	if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	time.Sleep(2 * time.Second)
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	io.WriteString(c, "still there?\n")
+	if got, err := r.ReadString('\n'); got != "still there?\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 // TestCaseX04_ALPN of a listener for bytes and of one for HTTP.
 func TestCaseX04_ALPN(t *testing.T) {
 	t.Parallel()

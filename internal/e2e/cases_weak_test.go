@@ -24,6 +24,9 @@ func TestCertificateSignedWithSHA1(t *testing.T) {
 		checking(t, storeWith(t, old, good), []string{"--debug", "keymanager"}, func(t *testing.T, d *daemon) {
 			ask{"modern", "w.test", anyClient, "good"}.of(t, d)
 			d.awaitLog(`"msg":"candidate rejected"`)
+			if len(linesWith(d.log.String(), `"msg":"candidate rejected"`, `"alias":"sha1"`, `"rule":"chain_signature"`)) == 0 {
+				t.Errorf("no rule for the alias:\n%s", d.log)
+			}
 			ask{"old", "w.test", withSHA1, "sha1"}.of(t, d)
 		})
 	})

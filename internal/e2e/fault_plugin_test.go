@@ -235,13 +235,13 @@ func TestFaultP03_PluginIsNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	copy(foreign[18:], []byte{0xf3, 0}) // e_machine: RISC-V
-	real := bin("tlsd-keymanager-pkix")
+	real, asleep := bin("tlsd-keymanager-pkix"), fmt.Sprint("60.", os.Getpid())
 	tests := []struct{ name, path, want string }{
-		{"echo", "/bin/echo", `the first line that it printed is`},
-		{"prints-first", script("prints-first", "#!/bin/sh\necho hello\nexec "+real+"\n", 0o700), `the first line that it printed is "hello"`},
+		{"echo", "/bin/echo", `Unrecognized remote plugin message: the first line that it printed is`},
+		{"prints-first", script("prints-first", "#!/bin/sh\necho hello\nexec "+real+"\n", 0o700), `Unrecognized remote plugin message: the first line that it printed is "hello"`},
 		{"not-executable", script("not-executable", "#!/bin/sh\n", 0o600), `is not executable`},
 		{"other-machine", script("other-machine", string(foreign), 0o700), `wrong architecture: built for riscv`},
-		{"sleeps", script("sleeps", "#!/bin/sh\nexec sleep 60\n", 0o700), `did not get ready in time`},
+		{"sleeps", script("sleeps", "#!/bin/sh\nexec sleep "+asleep+"\n", 0o700), `did not get ready in time`},
 		{"missing", filepath.Join(dir, "missing"), `no such file`},
 	}
 	s := newStore(t, testca.Spec{Name: "w.test", DNS: []string{"w.test"}})
@@ -255,6 +255,9 @@ func TestFaultP03_PluginIsNone(t *testing.T) {
 			}
 			if took := time.Since(began); took > 20*time.Second {
 				t.Errorf("it took %v", took)
+			}
+			if left := slices.Concat(pidsNaming(tc.path), pidsNaming(asleep)); tc.name == "sleeps" && len(left) > 0 {
+				t.Errorf("processes %v are left", left)
 			}
 		})
 	}
