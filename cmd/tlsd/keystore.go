@@ -88,8 +88,9 @@ func refuseEmpty(cmd *cobra.Command, flags ...string) error {
 // storePassword is the one in the file at path, else the environment's, else
 // none.
 func storePassword(path string) (keymanager.PasswordRef, error) {
-	if env := keymanager.Secret(os.Getenv(config.EnvKeystorePassword)); path == "" && env != "" {
-		return keymanager.PasswordRef{Value: &env}, nil
+	if env, set := os.LookupEnv(config.EnvKeystorePassword); path == "" && set {
+		secret := keymanager.Secret(env)
+		return keymanager.PasswordRef{Value: &secret}, nil
 	}
 	return passwordOf(path)
 }

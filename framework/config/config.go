@@ -36,7 +36,7 @@ const (
 // Input is what a configuration is made of. The zero value gives the defaults.
 type Input struct {
 	Flags   *Flags            // nil: none were given
-	Environ []string          // NAME=value, as os.Environ has it, which nil stands for; empty is not set
+	Environ []string          // NAME=value, as os.Environ has it, which nil stands for
 	Tiers   []keymanager.Tier // built into this program
 }
 
@@ -129,7 +129,8 @@ func (d *draft) environment(env map[string]string) error {
 			return err
 		}
 	}
-	if pw := env[EnvKeystorePassword]; pw != "" {
+	pw, set := env[EnvKeystorePassword]
+	if d.emptyPassword = set && pw == ""; pw != "" {
 		d.setStorePassword(pw, "environment "+EnvKeystorePassword)
 	}
 	known := []string{EnvKeyManager, EnvKeystorePassword, EnvOpts}

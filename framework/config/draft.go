@@ -23,11 +23,12 @@ type draft struct {
 	dropped []string          // lists of the file that others replaced
 	notes   []string
 
-	passwords    given[keymanager.PasswordRef]
-	keyPasswords given[keymanager.PasswordRef]
-	storeType    given[string]
-	perListener  []overlay // --listen and its like: for a single listener
-	perEvery     []overlay // a JVM's properties: for every listener
+	passwords     given[keymanager.PasswordRef]
+	keyPasswords  given[keymanager.PasswordRef]
+	emptyPassword bool // the environment's is set and empty
+	storeType     given[string]
+	perListener   []overlay // --listen and its like: for a single listener
+	perEvery      []overlay // a JVM's properties: for every listener
 
 	certChecking given[string]
 	demo         bool

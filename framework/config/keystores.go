@@ -83,7 +83,8 @@ func fileRefs(files []string) []keymanager.PasswordRef {
 }
 
 // finishKeystores lays type and passwords, given once for all keystores or once
-// for each, over the list.
+// for each, over the list. An empty variable is the empty password of those that
+// nothing else gives one: from a secret that is empty, say.
 func (d *draft) finishKeystores() error {
 	n := len(d.Keystores)
 	if err := d.passwords.fits(n); err != nil {
@@ -126,6 +127,9 @@ func (d *draft) layOver(i int) {
 		ref := d.passwords.of(i)
 		k.PasswordFile, k.Password = ref.File, ref.Value
 		d.origins[at+"password_file"], d.origins[at+"password"] = d.passwords.from, d.passwords.from
+	}
+	if d.emptyPassword && k.PasswordFile == "" && k.Password == nil {
+		k.Password, d.origins[at+"password"] = new(keymanager.Secret), "environment "+EnvKeystorePassword
 	}
 	if d.keyPasswords.from != "" {
 		k.KeyPasswordFile, k.KeyPasswords = d.keyPasswords.of(i).File, nil

@@ -124,6 +124,7 @@ func TestPrecedence(t *testing.T) {
 		{"listener_of_file_overridden", input{file: file, args: []string{"--listen", "127.0.0.1:2"}}, "listeners[0].listen", "127.0.0.1:2", "flag --listen"},
 		{"type_in_jvm_spelling", input{args: []string{"--keystore", "a", "-Djavax.net.ssl.keyStoreType=PKCS12"}}, "keystores[0].type", "pkcs12", "-D javax.net.ssl.keyStoreType"},
 		{"empty_environment_is_not_set", input{file: file, env: map[string]string{"TLSD_KEYMANAGER": "", "TLSD_KEYSTORE_PASSWORD": ""}}, "keystores[0].password_file", "file.pass", "tlsd.yaml:2"},
+		{"empty_password_of_environment", input{file: "keystores: [{path: file.p12}]\n", env: map[string]string{"TLSD_KEYSTORE_PASSWORD": ""}}, "keystores[0].password", "[secret]", "environment TLSD_KEYSTORE_PASSWORD"},
 		{"days", input{file: "expiry_warning: 30d\nkeystores: [{path: a}]"}, "expiry_warning", "30d", "tlsd.yaml:1"},
 		{"debug", input{args: []string{"-Djavax.net.debug=ssl:keymanager"}}, "log.debug", "keymanager", "-D javax.net.debug"},
 		{"versions", input{args: []string{"-Djdk.tls.server.protocols=TLSv1.3"}}, "listeners[0].tls.max_version", "1.3", "-D jdk.tls.server.protocols"},

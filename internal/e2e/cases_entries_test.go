@@ -157,6 +157,7 @@ func TestCaseK17_PasswordFromEnvironment(t *testing.T) {
 		"dollar":    {"a$HOME ${HOME} #b", "a$HOME ${HOME} #b"},
 		"blanks":    {" changeit ", " changeit "},
 		"two-lines": {"changeit\n", "changeit\n\n"},
+		"empty":     {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
