@@ -156,3 +156,16 @@ func TestReadings(t *testing.T) {
 		t.Error("no password is not an empty one")
 	}
 }
+
+// TestBudgetAdmitsTenThousandKeys as keytool writes them.
+func TestBudgetAdmitsTenThousandKeys(t *testing.T) {
+	b := newBudget(Limits{})
+	for range 10_000 + 2 { // certificates and MAC too
+		if err := b.one(10_000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.sum(); err != nil {
+		t.Error(err)
+	}
+}

@@ -138,13 +138,13 @@ func TestErrorTypes(t *testing.T) {
 func TestSumOfIterationsIsRefusedBeforeWork(t *testing.T) {
 	s := newShop(t)
 	var entries []testca.StoreEntry
-	for _, alias := range strings.Split("abcdefghijklmnopqrstu", "") {
+	for _, alias := range strings.Split("abcdefghijklmnopqrstuvwxyz0123456789_-+.=~", "") {
 		entries = append(entries, s.entry(alias))
 	}
 	s.write(entries...)
 	var limit *LimitError
 	_, err := Open(t.Context(), s.source(), Limits{Iterations: 100})
-	if !errors.As(err, &limit) || limit.Max != 2000 {
+	if !errors.As(err, &limit) || limit.Max != 4000 {
 		t.Errorf("got %v, want the limit of the sum", err)
 	}
 }
