@@ -183,7 +183,7 @@ func TestNamesKeepToConventions(t *testing.T) {
 	}
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Skip("promtool is not installed: only the linter of the library looked")
+		t.Skip("NOT CHECKED: promtool is not installed: only the linter of the library looked")
 	}
 	cmd := exec.Command(promtool, "check", "metrics")
 	cmd.Stdin = strings.NewReader(scrape(t, m))
@@ -237,7 +237,7 @@ func TestSampleAlerts(t *testing.T) {
 	}
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Skip("promtool is not installed")
+		t.Skip("NOT CHECKED: promtool is not installed")
 	}
 	if out, err := exec.Command(promtool, "check", "rules", sample).CombinedOutput(); err != nil {
 		t.Errorf("promtool: %v\n%s", err, out)
