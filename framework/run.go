@@ -156,7 +156,7 @@ func (s *Server) end() error {
 	s.accepting.Wait()
 	s.conns.close(func(*conn) bool { return true })
 	s.cut()
-	s.handshakes.Wait()
+	s.handshakes.End()
 	now := s.now.Load()
 	for _, l := range now.listeners {
 		l.stop()

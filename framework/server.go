@@ -34,7 +34,7 @@ type Server struct {
 
 	conns      conns
 	accepting  sync.WaitGroup // accept loops
-	handshakes sync.WaitGroup // handshakes under way
+	handshakes *crew          // handshakes under way
 	serving    sync.WaitGroup // HTTP servers and byte connections
 
 	serves    chan struct{} // closed when Run accepts connections
@@ -73,6 +73,7 @@ func newServer(ctx context.Context, cfg Config, keys *Keys) (_ *Server, err erro
 	}
 	s.now.Store(newState(cfg, keys))
 	s.ctx, s.cut = context.WithCancel(context.Background())
+	s.handshakes = newCrew(s.ctx.Done())
 	s.close = sync.OnceValue(s.end)
 	defer func() {
 		if err != nil {
