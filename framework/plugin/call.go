@@ -23,7 +23,7 @@ const (
 
 // call makes a call to the key process, and where that ends during the call, to
 // its successor. Each call of the contract may be made more than once.
-func call[T any](ctx context.Context, c *caller, rpc func(waiting context.Context, l *link) (T, error)) (v T, err error) {
+func call[T any](ctx context.Context, c *caller, rpc func(*wait, *link) (T, error)) (v T, err error) {
 	for range maxDeaths {
 		var died bool
 		if v, died, err = callOne(ctx, c, rpc); !died {
@@ -35,11 +35,10 @@ func call[T any](ctx context.Context, c *caller, rpc func(waiting context.Contex
 
 // callOne makes a call to one key process, and says whether that ended during
 // the call. Where it is not there, or asks to be tried again, the call is made
-// again, for c.wait at most and as long as ctx lasts; rpc gets this bound as
-// waiting.
-func callOne[T any](ctx context.Context, c *caller, rpc func(waiting context.Context, l *link) (T, error)) (v T, died bool, err error) {
-	waiting, cancel := context.WithTimeout(ctx, c.wait)
-	defer cancel()
+// again, for c.wait at most and as long as ctx lasts; rpc gets this bound.
+func callOne[T any](ctx context.Context, c *caller, rpc func(*wait, *link) (T, error)) (v T, died bool, err error) {
+	waiting := &wait{of: ctx, end: time.Now().Add(c.wait)}
+	defer waiting.stop()
 	for {
 		var l *link
 		l, v, err = callOnce(waiting, c, rpc)
@@ -52,7 +51,7 @@ func callOne[T any](ctx context.Context, c *caller, rpc func(waiting context.Con
 		if ctx.Err() != nil {
 			return v, false, ctx.Err()
 		}
-		if waiting.Err() != nil {
+		if waiting.context().Err() != nil {
 			return v, false, err
 		}
 	}
@@ -74,14 +73,40 @@ func endsIn(ctx context.Context, l *link, pause time.Duration) bool {
 	return false
 }
 
-func callOnce[T any](waiting context.Context, c *caller, rpc func(context.Context, *link) (T, error)) (*link, T, error) {
-	l, err := c.ready(waiting)
-	if err != nil {
-		var none T
-		return nil, none, err
+func callOnce[T any](waiting *wait, c *caller, rpc func(*wait, *link) (T, error)) (*link, T, error) {
+	l := c.up()
+	if l == nil {
+		var err error
+		if l, err = c.ready(waiting.context()); err != nil {
+			var none T
+			return nil, none, err
+		}
 	}
 	v, err := rpc(waiting, l)
 	return l, v, err
+}
+
+// wait is how long a call may wait before the key process has it. Most needn't, and
+// so the context, with its timer, is made when it is asked for.
+type wait struct {
+	of   context.Context
+	end  time.Time
+	made context.Context // nil: nobody has asked yet
+	drop context.CancelFunc
+}
+
+// context returns what ends with the wait. One goroutine asks.
+func (w *wait) context() context.Context {
+	if w.made == nil {
+		w.made, w.drop = context.WithDeadline(w.of, w.end)
+	}
+	return w.made
+}
+
+func (w *wait) stop() {
+	if w.drop != nil {
+		w.drop()
+	}
 }
 
 // meaning is fromStatus for a call with ctx. What gRPC calls cancelled while
@@ -98,7 +123,7 @@ func meaning(ctx context.Context, err error) error {
 // keeps its slot until the process has ended it: a process that hangs is not
 // given more and more. So gRPC is not told when ctx ends; the request says how
 // long there is time, see timeLeft and within.
-func gated[T any](ctx, waiting context.Context, l *link, g *gate, rpc func(context.Context) (T, error)) (T, error) {
+func gated[T any](ctx context.Context, waiting *wait, l *link, g *gate, rpc func(context.Context) (T, error)) (T, error) {
 	var none T
 	if ctx.Err() != nil {
 		return none, ctx.Err()

@@ -58,7 +58,7 @@ func (c *caller) Explain(ctx context.Context, hello *keymanager.Hello) ([]keyman
 	req := helloToProto(hello)
 	req.Alpn, req.Issuers = slices.Clone(req.Alpn), slices.Clone(req.Issuers)
 	req.Explain = true
-	return call(ctx, c, func(waiting context.Context, l *link) ([]keymanager.Verdict, error) {
+	return call(ctx, c, func(waiting *wait, l *link) ([]keymanager.Verdict, error) {
 		resp, err := gated(ctx, waiting, l, l.selects, func(ctx context.Context) (*pb.SelectResponse, error) {
 			return l.api.Select(ctx, req, large())
 		})

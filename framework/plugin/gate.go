@@ -4,7 +4,6 @@
 package plugin
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -27,8 +26,8 @@ type gate struct {
 func newGate() *gate { return &gate{slots: make(chan struct{}, 4*runtime.GOMAXPROCS(0))} }
 
 // enter takes a slot, which leave gives back. It fails with ErrBusy if too many
-// wait, and with ErrUnavailable when ctx ends or gone is closed first.
-func (g *gate) enter(ctx context.Context, gone <-chan struct{}) error {
+// wait, and with ErrUnavailable when waiting ends or gone is closed first.
+func (g *gate) enter(waiting *wait, gone <-chan struct{}) error {
 	select {
 	case g.slots <- struct{}{}:
 		return nil
@@ -44,7 +43,7 @@ func (g *gate) enter(ctx context.Context, gone <-chan struct{}) error {
 		return nil
 	case <-gone:
 		return ErrUnavailable
-	case <-ctx.Done():
+	case <-waiting.context().Done():
 		return ErrUnavailable
 	}
 }

@@ -9,18 +9,19 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 func TestGateAdmitsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{slots: make(chan struct{}, 1)}
-		if err := g.enter(t.Context(), nil); err != nil {
+		if err := g.enter(waitAsLongAs(t.Context()), nil); err != nil {
 			t.Fatal(err)
 		}
 		var order []int
 		for i := range 5 {
 			go func() {
-				if g.enter(t.Context(), nil) == nil {
+				if g.enter(waitAsLongAs(t.Context()), nil) == nil {
 					order = append(order, i) // one at a time, by the gate
 					g.leave()
 				}
@@ -55,7 +56,7 @@ func TestGateTurnsAway(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			g := &gate{slots: make(chan struct{})}
 			g.waiting.Store(tc.waiting)
-			if err := g.enter(tc.ctx, tc.gone); !errors.Is(err, tc.want) {
+			if err := g.enter(waitAsLongAs(tc.ctx), tc.gone); !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
 			if n := g.waiting.Load(); n != tc.waiting {
@@ -64,3 +65,6 @@ func TestGateTurnsAway(t *testing.T) {
 		})
 	}
 }
+
+// waitAsLongAs is for ever, as far as tests go.
+func waitAsLongAs(ctx context.Context) *wait { return &wait{of: ctx, end: time.Now().Add(time.Hour)} }

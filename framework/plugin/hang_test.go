@@ -82,7 +82,7 @@ func TestOneLateCallIsNoHang(t *testing.T) {
 	if err := g.stuck("Sign"); err == nil {
 		t.Error("nothing ends and nothing is said")
 	}
-	if err := g.enter(t.Context(), nil); err != nil {
+	if err := g.enter(waitAsLongAs(t.Context()), nil); err != nil {
 		t.Fatal(err)
 	}
 	g.leave()

@@ -39,7 +39,7 @@ func notIsolated() []Finding {
 func (c *caller) Isolation(ctx context.Context) ([]Finding, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	return call(ctx, c, func(_ context.Context, l *link) ([]Finding, error) {
+	return call(ctx, c, func(_ *wait, l *link) ([]Finding, error) {
 		resp, err := l.api.Health(ctx, &pb.HealthRequest{})
 		if err != nil {
 			return nil, meaning(ctx, err)

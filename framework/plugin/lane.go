@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -32,8 +32,9 @@ const maxOnLane = 16 << 10
 // A lane carries one request at a time. It takes a slot of the same gate as a
 // call by gRPC, and where there are more slots than lanes the rest goes by gRPC.
 type lanes struct {
-	free   chan *lane
-	closed atomic.Bool
+	mu     sync.Mutex // guards what follows
+	free   []*lane    // the last one was used last: its memory is near, here and there
+	closed bool
 }
 
 // lane is the front's end of one pair.
@@ -44,7 +45,7 @@ type lane struct {
 
 // newLanes takes files over, our ends of the pairs.
 func newLanes(files []*os.File) (*lanes, error) {
-	ls := &lanes{free: make(chan *lane, len(files))}
+	ls := new(lanes)
 	for i, f := range files {
 		conn, err := net.FileConn(f)
 		if err != nil {
@@ -53,7 +54,7 @@ func newLanes(files []*os.File) (*lanes, error) {
 			return nil, fmt.Errorf("lane: %w", err)
 		}
 		_ = f.Close()
-		ls.free <- &lane{conn: conn}
+		ls.free = append(ls.free, &lane{conn: conn})
 	}
 	return ls, nil
 }
@@ -79,33 +80,42 @@ func (c *child) openLanes() ([]*os.File, error) {
 // close closes the lanes that are free. Each of the others is closed by whoever
 // uses it, who notices that the key process is gone, or gives it back.
 func (ls *lanes) close() {
-	ls.closed.Store(true)
-	for l := ls.take(); l != nil; l = ls.take() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.closed = true
+	for _, l := range ls.free {
 		_ = l.conn.Close()
 	}
+	ls.free = nil
 }
 
 // take returns a lane that is free, which give gives back, or nil.
 func (ls *lanes) take() *lane {
-	select {
-	case l := <-ls.free:
-		return l
-	default:
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	last := len(ls.free) - 1
+	if last < 0 {
 		return nil
 	}
+	l := ls.free[last]
+	ls.free = ls.free[:last]
+	return l
 }
 
 func (ls *lanes) give(l *lane) {
-	ls.free <- l
-	if ls.closed.Load() { // while it was in use
-		ls.close()
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.closed { // while it was in use
+		_ = l.conn.Close()
+		return
 	}
+	ls.free = append(ls.free, l)
 }
 
 // signOnLane has the key process sign over a free lane; used says whether there
 // was one. It returns when ctx ends, but lane and slot of the gate are given
 // back only when the key process has answered.
-func (l *link) signOnLane(ctx, waiting context.Context, m *pb.SignRequest) (resp *pb.SignResponse, used bool, err error) {
+func (l *link) signOnLane(ctx context.Context, waiting *wait, m *pb.SignRequest) (resp *pb.SignResponse, used bool, err error) {
 	if err := l.signs.enter(waiting, l.ctx.Done()); err != nil {
 		return nil, true, err
 	}

@@ -87,7 +87,7 @@ type signed struct {
 func sign(ctx context.Context, l *link, m *pb.SignRequest) <-chan signed {
 	done := make(chan signed, 1)
 	go func() {
-		resp, err := l.sign(ctx, ctx, m)
+		resp, err := l.sign(ctx, waitAsLongAs(ctx), m)
 		done <- signed{resp, err}
 	}()
 	return done

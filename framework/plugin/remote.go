@@ -26,7 +26,7 @@ func (c *caller) Select(ctx context.Context, hello *keymanager.Hello) (*keymanag
 }
 
 func (c *caller) choose(ctx context.Context, req *pb.SelectRequest) (*keymanager.Credential, error) {
-	return call(ctx, c, func(waiting context.Context, l *link) (*keymanager.Credential, error) {
+	return call(ctx, c, func(waiting *wait, l *link) (*keymanager.Credential, error) {
 		resp, err := gated(ctx, waiting, l, l.selects, func(ctx context.Context) (*pb.SelectResponse, error) {
 			return l.api.Select(ctx, req)
 		})
@@ -78,7 +78,7 @@ func (k *remoteKey) Sign(ctx context.Context, req *keymanager.SignRequest) ([]by
 }
 
 func (c *caller) sign(ctx context.Context, m *pb.SignRequest) ([]byte, error) {
-	return call(ctx, c, func(waiting context.Context, l *link) ([]byte, error) {
+	return call(ctx, c, func(waiting *wait, l *link) ([]byte, error) {
 		resp, err := l.sign(ctx, waiting, m)
 		if err != nil {
 			return nil, err
@@ -90,7 +90,7 @@ func (c *caller) sign(ctx context.Context, m *pb.SignRequest) ([]byte, error) {
 
 // sign goes over a lane where one is free and the message is not too long, else by
 // gRPC.
-func (l *link) sign(ctx, waiting context.Context, m *pb.SignRequest) (*pb.SignResponse, error) {
+func (l *link) sign(ctx context.Context, waiting *wait, m *pb.SignRequest) (*pb.SignResponse, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -109,7 +109,7 @@ func (l *link) sign(ctx, waiting context.Context, m *pb.SignRequest) (*pb.SignRe
 func (c *caller) List(ctx context.Context) ([]keymanager.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, configureTimeout)
 	defer cancel()
-	return call(ctx, c, func(_ context.Context, l *link) ([]keymanager.Entry, error) {
+	return call(ctx, c, func(_ *wait, l *link) ([]keymanager.Entry, error) {
 		resp, err := l.api.List(ctx, &pb.ListRequest{}, large())
 		if err != nil {
 			return nil, meaning(ctx, err)
@@ -137,7 +137,7 @@ func (c *caller) List(ctx context.Context) ([]keymanager.Entry, error) {
 func (c *caller) Reload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, configureTimeout)
 	defer cancel()
-	_, err := call(ctx, c, func(_ context.Context, l *link) (struct{}, error) {
+	_, err := call(ctx, c, func(_ *wait, l *link) (struct{}, error) {
 		resp, err := l.api.Reload(ctx, &pb.ReloadRequest{})
 		if err == nil {
 			c.newest.raise(resp.GetGeneration(), "reload")
@@ -159,7 +159,7 @@ func (c *caller) Trust(ctx context.Context, path, typ string, pw keymanager.Pass
 	}
 	ctx, cancel := context.WithTimeout(ctx, configureTimeout)
 	defer cancel()
-	resp, err := call(ctx, c, func(_ context.Context, l *link) (*pb.TrustResponse, error) {
+	resp, err := call(ctx, c, func(_ *wait, l *link) (*pb.TrustResponse, error) {
 		resp, err := l.api.Trust(ctx, &pb.TrustRequest{Path: path, Type: typ, Password: passwordToProto(pw)}, large())
 		return resp, meaning(ctx, err)
 	})
