@@ -15,9 +15,11 @@ import (
 )
 
 // constrain takes out of cfg the protocol versions, the cipher suites of TLS
-// 1.2 and the groups that c denies. What c leaves alone stays as it is, so that
-// crypto/tls's defaults stay defaults. Where nothing is left the error quotes
-// the rule that took the last.
+// 1.2 and the groups that c denies. Groups and versions that c leaves alone stay as
+// they are, so that crypto/tls's defaults stay defaults. Suites are always listed,
+// since crypto/tls takes longer over its defaults, several times for each full
+// handshake and for each resumed one of TLS 1.2. Where nothing is left the error
+// quotes the rule that took the last.
 func constrain(cfg *tls.Config, c *choose.Constraints) error {
 	groups, all, err := kept(cfg.CurvePreferences, choose.Groups, c.Group)
 	if err != nil {
@@ -27,7 +29,7 @@ func constrain(cfg *tls.Config, c *choose.Constraints) error {
 		cfg.CurvePreferences = groups
 	}
 	suites, all, noSuite := kept(cfg.CipherSuites, signedSuites, c.Suite)
-	if !all {
+	if !all || cfg.CipherSuites == nil {
 		cfg.CipherSuites = suites
 	}
 	return constrainVersions(cfg, func(v uint16) error {

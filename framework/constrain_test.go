@@ -5,6 +5,8 @@ package framework
 
 import (
 	"crypto/tls"
+	"errors"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -68,13 +70,38 @@ func TestConstraintsActOnConnection(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if tt.name == "no-suite-of-tls1.2" {
-				got.CipherSuites = nil // of no use any more
+			if tt.name != "no-suite-of-tls1.2" && tt.want.Suites == nil {
+				tt.want.Suites = signedSuites()
 			}
 			if diff := cmp.Diff(tt.want, offerOf(got)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestSignedSuitesAreTheDefaults: what is listed is what crypto/tls offers where
+// nothing is.
+func TestSignedSuitesAreTheDefaults(t *testing.T) {
+	client, server := net.Pipe()
+	defer client.Close()
+	go func() {
+		_ = tls.Client(client, &tls.Config{MaxVersion: tls.VersionTLS12, InsecureSkipVerify: true}).Handshake()
+	}()
+	var offered []uint16
+	seen := errors.New("seen")
+	err := tls.Server(server, &tls.Config{GetConfigForClient: func(info *tls.ClientHelloInfo) (*tls.Config, error) {
+		offered = info.CipherSuites
+		return nil, seen
+	}}).Handshake()
+	if !errors.Is(err, seen) {
+		t.Fatal(err)
+	}
+	want := signedSuites()
+	slices.Sort(want)
+	slices.Sort(offered)
+	if diff := cmp.Diff(want, offered); diff != "" {
+		t.Errorf("-listed +offered:\n%s", diff)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 type Local struct {
 	tier    string
 	service *service
+	pid     int // this process, which os.Getpid asks the kernel for each time
 	since   time.Time
 	done    chan struct{}
 	once    sync.Once // guards the closing of done
@@ -46,12 +47,12 @@ func InProcess(ctx context.Context, tier keymanager.Tier, spec Spec) (*Local, er
 	if err != nil {
 		return nil, err
 	}
-	return &Local{tier: tier.Name, service: s, since: time.Now(), done: make(chan struct{})}, nil
+	return &Local{tier: tier.Name, service: s, pid: os.Getpid(), since: time.Now(), done: make(chan struct{})}, nil
 }
 
 // Describe says that nothing is isolated.
 func (l *Local) Describe() Description {
-	return Description{Name: l.tier, Version: version(), Contract: ContractVersion, PID: os.Getpid()}
+	return Description{Name: l.tier, Version: version(), Contract: ContractVersion, PID: l.pid}
 }
 
 // Status says that all is well until Close.
@@ -59,7 +60,7 @@ func (l *Local) Status() Status {
 	if err := l.live(); err != nil {
 		return Status{Since: l.since, Err: err}
 	}
-	return Status{Up: true, Since: l.since, PID: os.Getpid(), Watched: l.service.feed.intact()}
+	return Status{Up: true, Since: l.since, PID: l.pid, Watched: l.service.feed.intact()}
 }
 
 // Isolation says that there is none.
