@@ -15,6 +15,7 @@ import (
 
 	"github.com/tlsd/tlsd/framework/config"
 	"github.com/tlsd/tlsd/framework/plugin"
+	"github.com/tlsd/tlsd/internal/ballast"
 	"github.com/tlsd/tlsd/logging"
 )
 
@@ -76,6 +77,9 @@ func serveKeys(ctx context.Context, in config.Input) error {
 	}
 	for _, note := range cfg.Notes {
 		log.Zap().Named("config").Warn("configuration", zap.String(logging.FieldReason, note))
+	}
+	if !cfg.Tier.KeepsNoKeys {
+		defer ballast.Keep(os.Getenv)()
 	}
 	e, err := plugin.ServeEndpoint(ctx, cfg.Tier, plugin.Spec{Sources: cfg.Keystores, Options: cfg.Options}, plugin.EndpointOptions{
 		Socket: cfg.Socket, Users: cfg.Users, Trust: trustFiles(cfg), Log: log,

@@ -20,6 +20,7 @@ import (
 	"github.com/tlsd/tlsd/framework"
 	"github.com/tlsd/tlsd/framework/admin"
 	"github.com/tlsd/tlsd/framework/config"
+	"github.com/tlsd/tlsd/internal/ballast"
 	"github.com/tlsd/tlsd/logging"
 )
 
@@ -52,7 +53,7 @@ what tlsd was given is wrong.`,
 }
 
 func serve(cmd *cobra.Command, in config.Input) (err error) {
-	defer keepBallast(os.Getenv)()
+	defer ballast.Keep(os.Getenv)()
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR2)
 	defer signal.Stop(signals)

@@ -108,6 +108,12 @@ type Tier struct {
 	// network, no program. A key process of its own then gives up the rest, as
 	// far as its system lets it (Landlock).
 	FilesOnly bool
+
+	// KeepsNoKeys says that a decrypted key lives for one signature. What it leaves
+	// in memory, such as copies made by Go's crypto packages, is garbage that is
+	// collected as early as Go does by itself; key processes of other tiers are
+	// collected less often, which spares CPU.
+	KeepsNoKeys bool
 }
 
 // Env is all that a tier is given.

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/internal/ballast"
 	"github.com/tlsd/tlsd/logging"
 )
 
@@ -59,6 +60,9 @@ func serveChild(tier keymanager.Tier, name string, log *logging.Logger) int {
 	ignoreSignals()
 	for _, err := range harden() {
 		log.Zap().Warn("hardening failed", zap.Error(err))
+	}
+	if !tier.KeepsNoKeys {
+		defer ballast.Keep(os.Getenv)()
 	}
 	confined := newConfinement(false)
 	s := &server{tier: tier, name: name, log: log, lanes: lanes, confined: confined, beforeOpen: func(spec Spec) {

@@ -116,8 +116,9 @@ func childEnv(getenv func(string) string, tier string, dir *lockdir.Dir) []strin
 	} else {
 		env = append(env, inheritEnv()...)
 	}
-	// GODEBUG, since FIPS mode must hold in both processes.
-	for _, name := range []string{"PATH", "LANG", "TZ", "HOME", "GODEBUG"} {
+	// GODEBUG, since FIPS mode must hold in both processes, and what the operator
+	// says of memory and CPUs.
+	for _, name := range []string{"PATH", "LANG", "TZ", "HOME", "GODEBUG", "GOGC", "GOMEMLIMIT", "GOMAXPROCS"} {
 		if v := getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}

@@ -39,7 +39,7 @@ var known = map[string]may{
 	"framework/keymanager/keymanagertest": {own("framework/keymanager", "internal/testca"), nil},
 	"framework/keystore":                  {own("framework/keymanager", "internal/filewatch", "logging"), others(zap, "golang.org/x/crypto")},
 	"framework/choose":                    {own("framework/keymanager", "logging"), others(zap)},
-	"framework/plugin":                    {own("framework/keymanager", "framework/keystore", "framework/plugin/proto", "internal/lockdir", "internal/sandbox", "logging"), others(zap, sys, goPlugin, hclog, grpc, protobuf)},
+	"framework/plugin":                    {own("framework/keymanager", "framework/keystore", "framework/plugin/proto", "internal/ballast", "internal/lockdir", "internal/sandbox", "logging"), others(zap, sys, goPlugin, hclog, grpc, protobuf)},
 	"framework/plugin/plugintest":         {own("framework/keymanager", "framework/keymanager/keymanagertest", "framework/plugin"), nil},
 	"framework/plugin/proto":              {nil, others(grpc, protobuf)},
 	"framework/backend":                   {own("logging"), others(zap, "golang.org/x/net")},
@@ -59,7 +59,7 @@ var known = map[string]may{
 	"plugins/openssl/cmd/tlsd-keymanager-openssl":       tierCommand("openssl"),
 
 	"cmd/tlsd": {
-		own("framework", "framework/admin", "framework/config", "framework/keymanager", "framework/metrics", "framework/keystore", "framework/plugin", "internal/filewatch", "internal/lockdir", "internal/reap", "internal/sandbox", "logging",
+		own("framework", "framework/admin", "framework/config", "framework/keymanager", "framework/metrics", "framework/keystore", "framework/plugin", "internal/ballast", "internal/filewatch", "internal/lockdir", "internal/reap", "internal/sandbox", "logging",
 			"plugins/sunx509", "plugins/pkix", "plugins/pkixcached"),
 		others(zap, cobra, "github.com/cloudflare/tableflip", "github.com/coreos/go-systemd", "golang.org/x/term", "software.sslmate.com/src/go-pkcs12"),
 	},
@@ -85,6 +85,7 @@ var known = map[string]may{
 	"internal/lockdir":   {nil, others(sys)},
 	"internal/memsearch": {},
 	"internal/soak":      {},
+	"internal/ballast":   {},
 	"internal/reap":      {},
 	"internal/sandbox":   {nil, others("github.com/landlock-lsm/go-landlock", sys)},
 	"internal/testca":    {},

@@ -17,7 +17,9 @@ import (
 )
 
 // Tier returns the tier "pkix".
-func Tier() keymanager.Tier { return keymanager.Tier{Name: "pkix", Open: open, FilesOnly: true} }
+func Tier() keymanager.Tier {
+	return keymanager.Tier{Name: "pkix", Open: open, FilesOnly: true, KeepsNoKeys: true}
+}
 
 // manager is safe for concurrent use: a Select sees one view from beginning to
 // end, whatever is reloaded meanwhile.
