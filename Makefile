@@ -1,6 +1,8 @@
 # tlsd. `make help` lists what there is to do.
 
 GO      ?= go
+# internal/e2e takes five minutes, on a busy machine more than the ten of go test.
+GOTEST   = $(GO) test -timeout 40m
 TIERS   := sunx509 pkix pkixcached
 TOOLS   := $(CURDIR)/.tools
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -22,12 +24,12 @@ build: ## build tlsd and the tiers as separate executables into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath $(STAMP) -o bin/ ./cmd/tlsd $(foreach t,$(TIERS),./plugins/$t/cmd/tlsd-keymanager-$t)
 
 test: deps ## run all tests, after installing what they need (Debian)
-	CGO_ENABLED=0 $(GO) test $(GOTESTFLAGS) ./...
-	cd examples && CGO_ENABLED=0 $(GO) test $(GOTESTFLAGS) ./...
-	cd internal/kubernetes && CGO_ENABLED=0 $(GO) test -count=1 $(GOTESTFLAGS) ./...
+	CGO_ENABLED=0 $(GOTEST) $(GOTESTFLAGS) ./...
+	cd examples && CGO_ENABLED=0 $(GOTEST) $(GOTESTFLAGS) ./...
+	cd internal/kubernetes && CGO_ENABLED=0 $(GOTEST) -count=1 $(GOTESTFLAGS) ./...
 
 test-faults: deps ## kill, freeze, starve and upgrade a running tlsd; part of make test
-	CGO_ENABLED=0 $(GO) test -count=1 -v $(GOTESTFLAGS) -run '^TestFault' ./internal/e2e
+	CGO_ENABLED=0 $(GOTEST) -count=1 -v $(GOTESTFLAGS) -run '^TestFault' ./internal/e2e
 
 soak: ## SOAK (30m) of load while keystores rotate and key processes die
 	TLSD_SOAK=$(SOAK) CGO_ENABLED=0 $(GO) test -count=1 -v -timeout 0 ./internal/soak
@@ -36,7 +38,7 @@ deps: ## install what the tests need (Debian), or say what is missing
 	@.ci/deps
 
 race: deps ## run the tests of all but internal/ under the race detector (needs gcc)
-	CGO_ENABLED=1 $(GO) test -race $(GOTESTFLAGS) $$($(GO) list ./... | grep -v /internal/)
+	CGO_ENABLED=1 $(GOTEST) -race $(GOTESTFLAGS) $$($(GO) list ./... | grep -v /internal/)
 
 lint: $(TOOLS)/stamp ## gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo 'run: gofmt -w .'; exit 1; }
@@ -59,13 +61,13 @@ bench: ## measure against the budgets (half an hour of a quiet machine); writes 
 	$(GO) run ./bench/cmd/tlsbench all
 
 examples: ## build and test the example plugins, a module of their own
-	cd examples && CGO_ENABLED=0 $(GO) build ./... && CGO_ENABLED=0 $(GO) test $(GOTESTFLAGS) ./...
+	cd examples && CGO_ENABLED=0 $(GO) build ./... && CGO_ENABLED=0 $(GOTEST) $(GOTESTFLAGS) ./...
 
 openssl: deps $(TOOLS)/stamp ## build into bin/ and test the plugin that signs by OpenSSL, a module of its own (needs gcc, libssl-dev)
 	cd plugins/openssl && CGO_ENABLED=1 $(GO) build -trimpath $(STAMP) -o $(CURDIR)/bin/ ./cmd/tlsd-keymanager-openssl
 	cd plugins/openssl && $(GO) vet ./... && $(TOOLS)/staticcheck ./...
-	cd plugins/openssl && CGO_ENABLED=1 $(GO) test $(GOTESTFLAGS) ./...
-	cd plugins/openssl && CGO_ENABLED=1 $(GO) test -race -short .
+	cd plugins/openssl && CGO_ENABLED=1 $(GOTEST) $(GOTESTFLAGS) ./...
+	cd plugins/openssl && CGO_ENABLED=1 $(GOTEST) -race -short .
 
 generate: $(TOOLS)/stamp ## generate code from the .proto file (needs protoc)
 	PATH="$(TOOLS):$$PATH" $(GO) generate ./...
