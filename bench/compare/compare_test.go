@@ -6,7 +6,6 @@ package compare
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,32 +21,37 @@ func contender(name string, turns *[]string, costs ...time.Duration) Contender {
 	}}
 }
 
-func TestRatiosAreOfOneRound(t *testing.T) {
+func TestRatiosAreOfNeighbours(t *testing.T) {
 	var turns []string
-	// The machine is ten times slower in the second round.
-	rows, err := Run(t.Context(), 3, []Contender{
-		contender("a", &turns, 100, 1000, 100),
-		contender("b", &turns, 150, 1500, 150),
+	// What warms up doesn't count. The machine gets slower and slower, and is
+	// ten times slower in the second round.
+	rows, err := Run(t.Context(), 2, []Contender{
+		contender("a", &turns, 7, 100, 120, 140, 1000, 1200, 1400),
+		contender("b", &turns, 7, 165, 1950),
+		contender("c", &turns, 7, 130, 1100),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(turns, strings.Split("abbaab", "")) {
-		t.Errorf("turns %v", turns)
+	if got := strings.Join(turns, ""); got != "abc"+"abaca"+"acaba" {
+		t.Errorf("turns %v", got)
 	}
-	if r := rows[1]; r.Ratio != (Spread{1.5, 1.5, 1.5}) || r.CPU != 150 {
+	if r := rows[1]; r.Ratio != (Spread{1.5, 1.5, 1.5, 2}) || r.CPU != (165+1950)/2 {
 		t.Errorf("b: %+v", r)
 	}
-	if r := rows[0].Ratio.Median; r != 1 {
-		t.Errorf("a compares with itself by %v", r)
+	if r := rows[2].Ratio; r != (Spread{1, 1, 1, 2}) {
+		t.Errorf("c: %+v", r)
+	}
+	if r := rows[0]; r.Ratio != (Spread{1, 1, 1, 6}) || r.CPU != 570 {
+		t.Errorf("a: %+v", r)
 	}
 }
 
 func TestMedianOfEvenNumber(t *testing.T) {
 	var turns []string
 	rows, err := Run(t.Context(), 2, []Contender{
-		contender("a", &turns, 100, 100),
-		contender("b", &turns, 110, 130),
+		contender("a", &turns, 7, 100, 100, 100, 100),
+		contender("b", &turns, 7, 110, 130),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -57,10 +61,27 @@ func TestMedianOfEvenNumber(t *testing.T) {
 	}
 }
 
+func TestReferenceAlone(t *testing.T) {
+	var turns []string
+	rows, err := Run(t.Context(), 2, []Contender{contender("a", &turns, 7, 100, 300)})
+	if err != nil || len(rows) != 1 || rows[0].CPU != 200 || len(turns) != 3 {
+		t.Errorf("got %+v, %v after turns %v", rows, err, turns)
+	}
+}
+
 func TestFailedTurnEndsTheRun(t *testing.T) {
 	cause := errors.New("no server")
 	_, err := Run(t.Context(), 3, []Contender{{Name: "a", Measure: func(context.Context) (Sample, error) { return Sample{}, cause }}})
-	if !errors.Is(err, cause) || !strings.Contains(err.Error(), "measure a") {
+	if !errors.Is(err, cause) || !strings.Contains(err.Error(), "warm up a") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestConfidence: the ranks, counted from 0, that tables of the sign test have.
+func TestConfidence(t *testing.T) {
+	for n, low := range map[int]int{1: 0, 2: 0, 5: 0, 6: 0, 8: 0, 9: 1, 10: 1, 20: 5, 30: 9, 60: 21, 100: 39} {
+		if l, h := confident(n); l != low || h != n-1-low {
+			t.Errorf("of %d values: %d to %d, want %d to %d", n, l, h, low, n-1-low)
+		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/tlsd/tlsd/bench/compare"
 )
 
 // Names of candidates that budgets speak of.
@@ -15,35 +17,44 @@ const (
 	Derivation = "key derivation" // not handshakes: PBKDF2 as often as a key needs it
 )
 
-// Budget is a bound that tlsd is to keep on any machine: a ratio of what one run
-// showed.
+// Budget is what tlsd is to keep to on any machine: a ratio of what one run showed,
+// and its bounds.
 type Budget struct {
-	What  string
-	Text  string // the bound as people read it
-	Bound float64
-	Least bool // the figure is to be at least Bound, else at most
+	What        string
+	Text        string // the bounds as people read them
+	Least, Most float64
 
-	figure func(found) float64 // NaN: the run didn't show it
+	figure func(found) figure
 }
+
+// figure is a ratio, and where it lies with 95 % confidence.
+type figure struct{ value, low, high float64 }
+
+// notMeasured is what a run didn't show.
+func notMeasured() figure { return figure{math.NaN(), math.NaN(), math.NaN()} }
+
+func (f figure) measured() bool { return !math.IsNaN(f.value) }
+
+const anyMuch = math.MaxFloat64
 
 // Budgets are the project's.
 func Budgets() []Budget {
 	return []Budget{
-		{"handshakes/s, `pkixcached` : `sunx509`, 1 to 1,000 entries", "≥ 0.97", 0.97, true,
-			func(f found) float64 { return f.lowest("pkixcached", "sunx509", full("1.3")) }},
-		{"CPU of front and key process : crypto/tls with its key, RSA-2048, 32 callers", "≤ 1.10", 1.10, false, cpu("tlsd pkixcached", "rsa2048", 32)},
-		{"the same, P-256, 32 callers", "≤ 1.22", 1.22, false, cpu("tlsd pkixcached", "p256", 32)},
-		{"the same, P-256, 4 callers", "≤ 1.40", 1.40, false, cpu("tlsd pkixcached", "p256", 4)},
-		{"the same with the plugin `openssl`, RSA-2048, 32 callers", "≤ 0.62", 0.62, false, cpu("tlsd openssl", "rsa2048", 32)},
-		{"handshakes/s in memory, `pkixcached` : JDK 25 SunX509", "≥ 3.5", 3.5, true,
-			func(f found) float64 { return f.lowest("pkixcached", "JDK 25 SunX509", full("1.3")) }},
-		{"the same, `pkix` : JDK 25 PKIX", "≥ 1.5", 1.5, true,
-			func(f found) float64 { return f.lowest("pkix", "JDK 25 PKIX", full("1.3")) }},
-		{"resumed handshakes/s in memory, TLS 1.3, each tier : crypto/tls", "≥ 0.98", 0.98, true,
-			func(f found) float64 { return f.slowest(resumed("1.3"), "pkixcached", "sunx509", "pkix") }},
-		{"the same, TLS 1.2, `pkixcached` and `sunx509`", "≥ 0.98", 0.98, true,
-			func(f found) float64 { return f.slowest(resumed("1.2"), "pkixcached", "sunx509") }},
-		{"what `pkix` costs beyond `pkixcached` : one key derivation", "1, within noise", 1.10, false, derivations},
+		{"handshakes/s, `pkixcached` : `sunx509`, 1 to 1,000 entries", "≥ 0.97", 0.97, anyMuch,
+			func(f found) figure { return f.lowest("pkixcached", "sunx509", full("1.3")) }},
+		{"CPU of front and key process : crypto/tls with its key, RSA-2048, 32 callers", "≤ 1.10", 0, 1.10, cpu("tlsd pkixcached", "rsa2048", 32)},
+		{"the same, P-256, 32 callers", "≤ 1.22", 0, 1.22, cpu("tlsd pkixcached", "p256", 32)},
+		{"the same, P-256, 4 callers", "≤ 1.40", 0, 1.40, cpu("tlsd pkixcached", "p256", 4)},
+		{"the same with the plugin `openssl`, RSA-2048, 32 callers", "≤ 0.62", 0, 0.62, cpu("tlsd openssl", "rsa2048", 32)},
+		{"handshakes/s in memory, `pkixcached` : JDK 25 SunX509", "≥ 3.5", 3.5, anyMuch,
+			func(f found) figure { return f.lowest("pkixcached", "JDK 25 SunX509", full("1.3")) }},
+		{"the same, `pkix` : JDK 25 PKIX", "≥ 1.5", 1.5, anyMuch,
+			func(f found) figure { return f.lowest("pkix", "JDK 25 PKIX", full("1.3")) }},
+		{"resumed handshakes/s in memory, TLS 1.3, each tier : crypto/tls", "≥ 0.98", 0.98, anyMuch,
+			func(f found) figure { return f.slowest(resumed("1.3"), "pkixcached", "sunx509", "pkix") }},
+		{"the same, TLS 1.2, `pkixcached` and `sunx509`", "≥ 0.98", 0.98, anyMuch,
+			func(f found) figure { return f.slowest(resumed("1.2"), "pkixcached", "sunx509") }},
+		{"what `pkix` costs beyond `pkixcached` : one key derivation", "1, within noise", 0.90, 1.10, derivations},
 	}
 }
 
@@ -56,27 +67,33 @@ func resumed(version string) func(Setting) bool {
 }
 
 // cpu is the ratio of a candidate to the reference.
-func cpu(name, key string, callers int) func(found) float64 {
-	return func(f found) float64 {
+func cpu(name, key string, callers int) func(found) figure {
+	return func(f found) figure {
 		for _, r := range f {
 			if r.Part == Servers && r.Key == key && r.Callers == callers && r.Version == "1.3" && !r.Resume && r.Entries == 1 && r.Name == name {
-				return r.Ratio.Median
+				return figure{r.Ratio.Median, r.Ratio.Low, r.Ratio.High}
 			}
 		}
-		return math.NaN()
+		return notMeasured()
 	}
 }
 
-// derivations is how many key derivations lie between the two tiers.
-func derivations(f found) float64 {
+// derivations is how many key derivations lie between the two tiers, each being
+// measured beside crypto/tls.
+func derivations(f found) figure {
 	for s, rows := range f.settings(full("1.3")) {
-		pkix, cached, one := rows["pkix"], rows["pkixcached"], rows[Derivation]
-		if s.Entries == 1 && pkix.CPU > 0 && cached.CPU > 0 && one.CPU > 0 {
-			return float64(pkix.CPU-cached.CPU) / float64(one.CPU)
+		pkix, cached, one := rows["pkix"].Ratio, rows["pkixcached"].Ratio, rows[Derivation].Ratio
+		if s.Entries == 1 && pkix.Median > 0 && cached.Median > 0 && one.Median > 0 {
+			n := (pkix.Median - cached.Median) / one.Median
+			off := math.Hypot(math.Hypot(halfOf(pkix), halfOf(cached))/one.Median, n*halfOf(one)/one.Median)
+			return figure{n, n - off, n + off}
 		}
 	}
-	return math.NaN()
+	return notMeasured()
 }
+
+// halfOf is half of what a median lies within.
+func halfOf(s compare.Spread) float64 { return (s.High - s.Low) / 2 }
 
 // found is what a run found.
 type found []Record
@@ -97,45 +114,57 @@ func (f found) settings(wanted func(Setting) bool) map[Setting]map[string]Record
 }
 
 // lowest returns the lowest ratio of rates of two candidates in any setting that
-// has both, each as it compares to the reference round by round.
-func (f found) lowest(one, other string, wanted func(Setting) bool) float64 {
-	least := math.NaN()
+// has both, each as it compares to the reference beside it.
+func (f found) lowest(one, other string, wanted func(Setting) bool) figure {
+	least := notMeasured()
 	for _, rows := range f.settings(wanted) {
-		a, b := rows[one].RateRatio.Median, rows[other].RateRatio.Median
-		if a > 0 && b > 0 && !(least <= a/b) {
-			least = a / b
+		a, b := rows[one].RateRatio, rows[other].RateRatio
+		if a.Median <= 0 || b.Median <= 0 {
+			continue
+		}
+		q := a.Median / b.Median
+		off := q * math.Hypot(halfOf(a)/a.Median, halfOf(b)/b.Median)
+		if !least.measured() || q < least.value {
+			least = figure{q, q - off, q + off}
 		}
 	}
 	return least
 }
 
-// slowest returns the lowest ratio of several candidates to crypto/tls.
-func (f found) slowest(wanted func(Setting) bool, names ...string) float64 {
-	least := math.NaN()
+// slowest returns the lowest ratio of several candidates to crypto/tls, if all
+// of them were measured.
+func (f found) slowest(wanted func(Setting) bool, names ...string) figure {
+	least := notMeasured()
 	for _, name := range names {
-		if r := f.lowest(name, Plain, wanted); !math.IsNaN(r) && !(least <= r) {
+		r := f.lowest(name, Plain, wanted)
+		if !r.measured() {
+			return r
+		}
+		if !least.measured() || r.value < least.value {
 			least = r
 		}
 	}
 	return least
 }
 
-// Verdict says what a run showed of b: the figure, and whether it was met.
+// Verdict says what a run showed of b: the figure, with what it lies between, and
+// whether b was met.
 func (b Budget) Verdict(records []Record) (figure, verdict string) {
 	f := b.figure(records)
-	switch {
-	case math.IsNaN(f):
+	if !f.measured() {
 		return "–", "not measured"
-	case b.Least && f >= b.Bound, !b.Least && f <= b.Bound:
-		return fmt.Sprintf("%.2f", f), "met"
 	}
-	return fmt.Sprintf("%.2f", f), "**not met**"
+	verdict = "met"
+	if f.value < b.Least || f.value > b.Most {
+		verdict = "**not met**"
+	}
+	return fmt.Sprintf("%.2f (%.2f–%.2f)", f.value, f.low, f.high), verdict
 }
 
 // Table returns the budgets and what a run showed of each, as Markdown.
 func Table(records []Record) string {
 	var b strings.Builder
-	b.WriteString("| what | budget | measured | |\n|---|---|---|---|\n")
+	b.WriteString("| what | budget | measured (95 %) | |\n|---|---|---|---|\n")
 	for _, budget := range Budgets() {
 		figure, verdict := budget.Verdict(records)
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", budget.What, budget.Text, figure, verdict)

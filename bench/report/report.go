@@ -62,14 +62,14 @@ func WriteCSV(w io.Writer, records []Record) error {
 	_ = c.Write([]string{
 		"part", "key", "version", "resumed", "sni", "callers", "entries", "candidate",
 		"cpu_us", "cpu_us_key_process", "cpu_ratio", "cpu_ratio_low", "cpu_ratio_high",
-		"handshakes_per_s", "rate_ratio", "p50_us", "p99_us",
+		"rounds", "handshakes_per_s", "rate_ratio", "rate_ratio_low", "rate_ratio_high", "p50_us", "p99_us",
 	})
 	for _, r := range records {
 		_ = c.Write([]string{
 			r.Part, r.Key, r.Version, strconv.FormatBool(r.Resume), strconv.FormatBool(r.SNI),
 			strconv.Itoa(r.Callers), strconv.Itoa(r.Entries), r.Name,
 			number(micro(r.CPU)), number(micro(r.Helpers)), number(r.Ratio.Median), number(r.Ratio.Low), number(r.Ratio.High),
-			number(r.Rate), number(r.RateRatio.Median), number(micro(r.P50)), number(micro(r.P99)),
+			strconv.Itoa(r.Ratio.Rounds), number(r.Rate), number(r.RateRatio.Median), number(r.RateRatio.Low), number(r.RateRatio.High), number(micro(r.P50)), number(micro(r.P99)),
 		})
 	}
 	c.Flush()

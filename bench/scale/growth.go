@@ -50,7 +50,7 @@ func Grow(ctx context.Context, c whole.Candidate, tier *keymanager.Tier, dir str
 	if err != nil {
 		return g, err
 	}
-	if g.Reload, err = r.await(ctx, func() error { return nil }); err != nil {
+	if g.Reload, err = r.await(ctx, 2*time.Millisecond); err != nil {
 		return g, err
 	}
 	m, err := s.Memory()
@@ -109,9 +109,8 @@ func (r *reload) leaf() (string, error) {
 }
 
 // await replaces the keystore, has the server reload, and returns how long it
-// was until it served the new certificate. Until then it calls meanwhile over
-// and over.
-func (r *reload) await(ctx context.Context, meanwhile func() error) (time.Duration, error) {
+// was until it served the new certificate, which it looks at so often.
+func (r *reload) await(ctx context.Context, every time.Duration) (time.Duration, error) {
 	if err := os.Rename(r.files.Renewed, r.files.Store); err != nil {
 		return 0, err
 	}
@@ -120,9 +119,6 @@ func (r *reload) await(ctx context.Context, meanwhile func() error) (time.Durati
 		return 0, err
 	}
 	for {
-		if err := meanwhile(); err != nil {
-			return 0, err
-		}
 		leaf, err := r.leaf()
 		if took := time.Since(began); err != nil || leaf != r.before {
 			return took, err
@@ -130,7 +126,7 @@ func (r *reload) await(ctx context.Context, meanwhile func() error) (time.Durati
 		select {
 		case <-ctx.Done():
 			return 0, ctx.Err()
-		case <-time.After(2 * time.Millisecond):
+		case <-time.After(every):
 		}
 	}
 }

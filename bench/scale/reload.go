@@ -52,7 +52,7 @@ func Disturb(ctx context.Context, c whole.Candidate, loader func() (*exec.Cmd, e
 		*to = append(*to, r.P99)
 		return err
 	}
-	var outside, during []time.Duration
+	var outside []time.Duration
 	for range 10 {
 		if err := p99(&outside); err != nil {
 			return d, err
@@ -62,11 +62,37 @@ func Disturb(ctx context.Context, c whole.Candidate, loader func() (*exec.Cmd, e
 	if err != nil {
 		return d, err
 	}
-	if d.Reload, err = r.await(ctx, func() error { return p99(&during) }); err != nil {
+	during, err := d.watch(ctx, r, p99)
+	if err != nil {
 		return d, err
 	}
 	d.Outside, d.During, d.Turns = middle(outside), middle(during), len(during)
 	return d, nil
+}
+
+// watch has turns while the server reloads, of which the last one, that outlasts
+// the reload, counts only if it is the first too.
+func (d *Disturbance) watch(ctx context.Context, r *reload, p99 func(*[]time.Duration) error) (during []time.Duration, err error) {
+	type end struct {
+		took time.Duration
+		err  error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		took, err := r.await(ctx, turn/10)
+		ended <- end{took, err}
+	}()
+	for {
+		if err := p99(&during); err != nil {
+			return nil, errors.Join(err, (<-ended).err)
+		}
+		select {
+		case e := <-ended:
+			d.Reload = e.took
+			return during[:max(1, len(during)-1)], e.err
+		default:
+		}
+	}
 }
 
 func middle(d []time.Duration) time.Duration {

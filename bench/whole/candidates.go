@@ -14,16 +14,23 @@ import (
 	"github.com/tlsd/tlsd/bench/material"
 )
 
-// Self is a server that the calling program is when it is started with args and,
-// after them, an address and where it finds what was made: certificate and key,
-// keystore and password, in that order.
+// Self is Part of the calling program.
 func Self(name string, args ...string) Candidate {
 	return Candidate{Name: name, Command: func(f material.Files, addr string) (*exec.Cmd, error) {
 		self, err := os.Executable()
 		if err != nil {
 			return nil, err
 		}
-		return exec.Command(self, slices.Concat(args, []string{addr, f.Cert, f.Key, f.Store, f.PasswordFile})...), nil
+		return Part(name, self, args...).Command(f, addr)
+	}}
+}
+
+// Part is a server that a program is when it is started with args and, after them,
+// an address and where it finds what was made: certificate and key, keystore and
+// password, in that order.
+func Part(name, path string, args ...string) Candidate {
+	return Candidate{Name: name, Command: func(f material.Files, addr string) (*exec.Cmd, error) {
+		return exec.Command(path, slices.Concat(args, []string{addr, f.Cert, f.Key, f.Store, f.PasswordFile})...), nil
 	}}
 }
 

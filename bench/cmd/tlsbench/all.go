@@ -30,14 +30,17 @@ func everything(ctx context.Context, args []string, stdout io.Writer) error {
 	f := flags("all")
 	out := f.String("out", "bench/results", "directory for CSV files and drawings")
 	pages := f.String("pages", ".", "directory with README.md and docs/performance.md")
-	pace := f.String("pace", "-rounds=10 -turn=1500ms", "flags of each measurement of handshakes")
+	paces := map[string]*string{
+		report.Servers: f.String("servers", "-rounds=20 -turn=300ms", "flags of each measurement of whole servers"),
+		report.Memory:  f.String("memory", "-rounds=60 -turn=100ms", "flags of each measurement in memory"),
+	}
 	growing := f.String("scale", "-entries=1,10,100,1000,10000 -connections=1000,10000", "flags of the measurement of growth")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	r := results{machine: fmt.Sprintf("%s; load average before the run: %s", report.Machine(), report.Busy())}
 	var err error
-	if r.records, err = measureAll(ctx, strings.Fields(*pace), stdout); err != nil {
+	if r.records, err = measureAll(ctx, paces, stdout); err != nil {
 		return err
 	}
 	if r.growth, err = growth(ctx, strings.Fields(*growing), stdout); err != nil {
@@ -107,19 +110,21 @@ func relative(page, file string) (string, error) {
 	return filepath.Rel(from, to)
 }
 
-// measureAll makes the measurements that the budgets need.
-func measureAll(ctx context.Context, pace []string, stdout io.Writer) (all []report.Record, err error) {
+// measureAll makes the measurements that the budgets need, with flags for each part
+// of them.
+func measureAll(ctx context.Context, paces map[string]*string, stdout io.Writer) (all []report.Record, err error) {
 	for _, m := range []struct {
+		part string
 		run  func(context.Context, []string, io.Writer) ([]report.Record, error)
 		args []string
 	}{
-		{servers, []string{"-nginx", "-library", "-http", "-openssl"}},
-		{servers, []string{"-only", "pkixcached", "-key", "p256", "-callers", "32", "-resume", "yes", "-version", "1.3,1.2", "-http"}},
-		{inMemory, []string{"-jdk"}},
-		{inMemory, []string{"-entries", "10,1000", "-sni", "yes,no", "-only", "pkixcached,sunx509"}},
-		{inMemory, []string{"-resume", "yes", "-version", "1.3,1.2"}},
+		{report.Servers, servers, []string{"-nginx", "-library", "-http", "-openssl"}},
+		{report.Servers, servers, []string{"-only", "pkixcached", "-key", "p256", "-callers", "32", "-resume", "yes", "-version", "1.3,1.2", "-http"}},
+		{report.Memory, inMemory, []string{"-jdk"}},
+		{report.Memory, inMemory, []string{"-entries", "10,1000", "-sni", "yes,no", "-only", "pkixcached,sunx509"}},
+		{report.Memory, inMemory, []string{"-resume", "yes", "-version", "1.3,1.2"}},
 	} {
-		records, err := m.run(ctx, slices.Concat(pace, m.args), stdout)
+		records, err := m.run(ctx, slices.Concat(strings.Fields(*paces[m.part]), m.args), stdout)
 		if err != nil {
 			return nil, err
 		}

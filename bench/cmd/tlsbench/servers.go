@@ -35,8 +35,8 @@ func (l lists) ways(w *ways, keys string) {
 	l.list(&w.keys, "key", keys, "key types")
 	l.list(&w.versions, "version", "1.3", "TLS versions: 1.3, 1.2")
 	l.list(&w.resume, "resume", "no", "no, yes: full handshakes, resumed ones")
-	l.IntVar(&w.rounds, "rounds", 8, "turns of each candidate")
-	l.DurationVar(&w.turn, "turn", 1500*time.Millisecond, "time of each turn")
+	l.IntVar(&w.rounds, "rounds", 20, "turns of each candidate")
+	l.DurationVar(&w.turn, "turn", 300*time.Millisecond, "time of each turn")
 }
 
 func versionOf(s string) (uint16, error) {
@@ -160,11 +160,17 @@ func buildPlugin(path string, stdout io.Writer) bool {
 }
 
 // build makes tlsd as the Makefile does, but for the version in it.
-func build(path string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", path, "github.com/tlsd/tlsd/cmd/tlsd")
+func build(path string) error { return buildCommand(path, "cmd/tlsd") }
+
+// buildSelf makes this program as it is not where "go run" made it: with the
+// symbols that perf names functions by.
+func buildSelf(path string) error { return buildCommand(path, "bench/cmd/tlsbench") }
+
+func buildCommand(path, of string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", path, "github.com/tlsd/tlsd/"+of)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build tlsd: %w: %s", err, out)
+		return fmt.Errorf("build %s: %w: %s", of, err, out)
 	}
 	return nil
 }

@@ -88,12 +88,16 @@ func (p *wherePlan) field(ctx context.Context) (*whole.Field, error) {
 			return nil, err
 		}
 	}
+	plain := filepath.Join(p.dir, "tlsbench")
+	if err := buildSelf(plain); err != nil {
+		return nil, err
+	}
 	files, err := makeFiles(p.dir, p.key, 1)
 	if err != nil {
 		return nil, err
 	}
 	return whole.NewField(ctx, files, func() (*exec.Cmd, error) { return self(partLoad) },
-		[]whole.Candidate{whole.Self(partPlain, partPlain), whole.Tlsd("tlsd", p.build, p.tier)})
+		[]whole.Candidate{whole.Part(partPlain, plain, partPlain), whole.Tlsd("tlsd", p.build, p.tier)})
 }
 
 // look watches both servers: once by perf, and process by process by strace.
