@@ -127,9 +127,7 @@ func (m *mutual) opensslServer(t *testing.T, args ...string) string {
 	t.Helper()
 	addr := freeAddr(t)
 	cmd := exec.Command(testca.Tool(t, "openssl"), append([]string{"s_server", "-accept", addr, "-cert", m.crt, "-key", m.key, "-www", "-quiet"}, args...)...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testca.StartGuarded(t, cmd)
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

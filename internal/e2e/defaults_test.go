@@ -9,9 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/tlsd/tlsd/internal/testca"
 )
@@ -31,18 +29,12 @@ func TestNothingGiven(t *testing.T) {
 	d := &daemon{t: t, addr: addr, log: &buffer{}, stdout: &buffer{}, exited: make(chan error, 1), tmp: t.TempDir()}
 	d.cmd = exec.Command(bin("tlsd"))
 	d.cmd.Env = append(os.Environ(), "TMPDIR="+d.tmp, "XDG_RUNTIME_DIR=", "RUNTIME_DIRECTORY=")
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	d.cmd.Stdout, d.cmd.Stderr = d.stdout, d.log
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testca.StartGuarded(t, d.cmd)
 	go func() { d.exited <- d.cmd.Wait() }()
 	t.Cleanup(d.stop)
 	d.awaitListening()
-	for deadline := time.Now().Add(5 * time.Second); !strings.Contains(d.stdout.String(), "\n") && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
-	}
-	line := d.stdout.String()
+	line := d.awaitPrinted()
 	if strings.Count(line, "\n") != 1 || !strings.HasPrefix(line, "curl --cacert ") {
 		t.Fatalf("standard output is %q", line)
 	}

@@ -97,9 +97,8 @@ func as(uid int, name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=/nowhere"}
 	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if isRoot() {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: sharedGroup}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: sharedGroup}}
 	}
 	return cmd
 }
@@ -108,7 +107,7 @@ func (u *twoUsers) start(uid int, args ...string) *process {
 	u.Helper()
 	p := &process{Cmd: as(uid, bin("tlsd"), append(args, "--log-format", "json")...), log: &buffer{}, exited: make(chan error, 1)}
 	p.Stderr = p.log
-	u.must(p.Start())
+	testca.StartGuarded(u.T, p.Cmd)
 	go func() { p.exited <- p.Wait() }()
 	u.Cleanup(func() {
 		_ = syscall.Kill(-p.Process.Pid, syscall.SIGKILL) // and what has taken its place

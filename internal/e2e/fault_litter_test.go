@@ -169,9 +169,7 @@ exec "$@"`
 	d.cmd = exec.Command(unshare, args...)
 	d.cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	d.cmd.Stdout, d.cmd.Stderr = d.stdout, d.log
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testca.StartGuarded(t, d.cmd)
 	go func() { d.exited <- d.cmd.Wait() }()
 	t.Cleanup(func() {
 		d.cmd.Process.Kill()

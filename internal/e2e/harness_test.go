@@ -7,15 +7,19 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tlsd/tlsd/internal/testca"
 )
 
 // binDir holds what TestMain built: tlsd and the tiers' executables.
@@ -27,6 +31,9 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	if binDir = os.Getenv(toBeKilled); binDir != "" {
+		return m.Run()
+	}
 	dir, err := os.MkdirTemp("", "tlsd-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -100,7 +107,6 @@ func startWith(t *testing.T, o options) *daemon {
 	}
 	d.cmd = exec.Command(bin("tlsd"), args...)
 	d.cmd.Env = append(append(os.Environ(), "TMPDIR="+d.tmp, "XDG_RUNTIME_DIR=", "RUNTIME_DIRECTORY="), o.env...)
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	d.cmd.Stdout, d.cmd.Stderr = d.stdout, d.log
 	if o.stdin != "" {
 		f, err := os.Open(o.stdin)
@@ -110,9 +116,7 @@ func startWith(t *testing.T, o options) *daemon {
 		defer f.Close()
 		d.cmd.Stdin = f
 	}
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testca.StartGuarded(t, d.cmd)
 	go func() { d.exited <- d.cmd.Wait() }()
 	t.Cleanup(d.stop)
 	d.awaitListening()
@@ -201,14 +205,29 @@ func (d *daemon) awaitLog(text string) {
 	d.t.Fatalf("no %q in the log:\n%s", text, d.log)
 }
 
+// awaitPrinted waits for a line on standard output and returns what is there.
+func (d *daemon) awaitPrinted() string {
+	d.t.Helper()
+	return await(d.t, "line on standard output", d.stdout.String, func(s string) bool { return strings.Contains(s, "\n") })
+}
+
+// portsTried counts up from anywhere.
+var portsTried = func() *atomic.Int64 { var n atomic.Int64; n.Store(rand.Int64N(1 << 30)); return &n }()
+
+// freeAddr returns an address with a port that nobody listens at, no other call
+// returns, and the kernel gives to nobody who asks for any.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const first, ephemeral = 10000, 32768
+	for range ephemeral - first {
+		addr := fmt.Sprint("127.0.0.1:", first+portsTried.Add(1)%(ephemeral-first))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // command runs a program for at most 30 s and returns what it printed, stdout

@@ -83,10 +83,7 @@ func (l *lineage) start(cmd *exec.Cmd) {
 	}
 	cmd.Env = append(cmd.Env, "TMPDIR="+l.tmp, "XDG_RUNTIME_DIR=", "RUNTIME_DIRECTORY=")
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		l.t.Fatal(err)
-	}
+	testca.StartGuarded(l.t, cmd)
 	go func() { l.done <- cmd.Wait() }()
 	l.t.Cleanup(l.end)
 }
@@ -114,11 +111,14 @@ func (l *lineage) installBytes(content []byte) {
 func (l *lineage) pids() []int { return pidsNaming(l.config) }
 
 // pidsNaming returns the processes that have an argument, but for zombies.
-func pidsNaming(arg string) (pids []int) {
+func pidsNaming(arg string) []int { return pidsWith("\x00" + arg + "\x00") }
+
+// pidsWith returns those whose arguments, each between zeros, hold text.
+func pidsWith(text string) (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
 		line, _ := os.ReadFile(f)
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil && strings.Contains("\x00"+string(line), "\x00"+arg+"\x00") {
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil && strings.Contains("\x00"+string(line), text) {
 			pids = append(pids, pid)
 		}
 	}

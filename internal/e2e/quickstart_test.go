@@ -18,7 +18,7 @@ func TestInterruptFromTheTerminalLeavesNothing(t *testing.T) {
 		t.Run(tier, func(t *testing.T) {
 			d := start(t, "--keymanager", tier)
 			d.awaitLog("listening")
-			curl, rest, _ := strings.Cut(strings.TrimSpace(d.stdout.String()), " ")
+			curl, rest, _ := strings.Cut(strings.TrimSpace(d.awaitPrinted()), " ")
 			if curl != "curl" {
 				t.Fatalf("standard output has %q", d.stdout)
 			}

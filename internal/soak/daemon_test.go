@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tlsd/tlsd/internal/testca"
 )
 
 // daemon is the tlsd that is tested, and its backends.
@@ -55,9 +57,7 @@ log: {level: warn}
 	cmd := exec.Command(exe, "--config", path, "--log-format", "json")
 	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "XDG_RUNTIME_DIR=", "RUNTIME_DIRECTORY=")
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testca.StartGuarded(t, cmd)
 	d.pid = cmd.Process.Pid
 	t.Cleanup(func() {
 		cmd.Process.Signal(syscall.SIGTERM)
