@@ -31,8 +31,9 @@ func TestFrontToBeKilled(t *testing.T) {
 
 func TestKilledFrontLeavesNoKeyProcess(t *testing.T) {
 	path, _ := testBinary(t)
+	dir := shortTempDir(t)
 	front := exec.Command(path, "-test.run=^TestFrontToBeKilled$")
-	front.Env = append(os.Environ(), frontMarker+"="+shortTempDir(t))
+	front.Env = append(os.Environ(), frontMarker+"="+dir, "TMPDIR="+dir) // it won't clean up
 	stdout, err := front.StdoutPipe()
 	if err == nil {
 		err = front.Start()

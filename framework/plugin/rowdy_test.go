@@ -200,7 +200,11 @@ func startHost(t *testing.T, do string, change ...func(*hostSetup)) *hostTest {
 // shortTempDir is t.TempDir for sockets, whose paths are short.
 func shortTempDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "t")
+	base := "/tmp"
+	if front := os.Getenv(frontMarker); front != "" {
+		base = front
+	}
+	dir, err := os.MkdirTemp(base, "t")
 	if err != nil {
 		t.Fatal(err)
 	}
