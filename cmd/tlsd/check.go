@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -17,8 +16,6 @@ import (
 
 	"github.com/tlsd/tlsd/framework"
 	"github.com/tlsd/tlsd/framework/config"
-	"github.com/tlsd/tlsd/framework/keymanager"
-	"github.com/tlsd/tlsd/framework/plugin"
 	"github.com/tlsd/tlsd/logging"
 )
 
@@ -31,6 +28,11 @@ func newCheck() *cobra.Command {
 keystores and trust stores through the key manager, and make one trial signature
 with each key. No port is bound and no backend is asked. The verdict comes last,
 with what it rests on.
+
+Problems are: a key that tlsd can't serve with, or that is never served since the
+algorithm constraints exclude it, and a certificate of its chain that is not valid
+today or not signed by the next. The rest is noted. What isolation lacks is said,
+and an error where the configuration requires it.
 
 Exit status: 0 all is well; 1 tlsd would start but something is wrong; 2 it would
 not start.`,
@@ -125,7 +127,8 @@ func (r *checkReport) open(ctx context.Context, eff *config.Effective, prompt io
 	if err != nil {
 		return err
 	}
-	eff.Log = log
+	said := &warnings{}
+	eff.Log = said.beside(log, eff)
 	_, remove, err := provideKeystore(ctx, eff)
 	if err != nil {
 		return err
@@ -137,10 +140,15 @@ func (r *checkReport) open(ctx context.Context, eff *config.Effective, prompt io
 		keys, err = framework.Open(ctx, eff.Config)
 		return err
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = errors.Join(r.ask(ctx, keys, eff), keys.Close()) // after which nothing more is said
 	}
-	defer keys.Close()
+	r.Notes = append(r.Notes, said.notes()...)
+	return err
+}
+
+// ask has the key manager tell all that serving would make use of.
+func (r *checkReport) ask(ctx context.Context, keys *framework.Keys, eff *config.Effective) error {
 	d := keys.Manager().Describe()
 	r.KeyManager, r.Isolated = keys.Tier(), d.Isolated
 	r.isolation(ctx, keys)
@@ -202,81 +210,4 @@ func (r *checkReport) trust(ctx context.Context, keys *framework.Keys, listeners
 		r.TrustStores = append(r.TrustStores, trustReport{store.Path, len(certs)})
 	}
 	return nil
-}
-
-func (r *checkReport) entries(ctx context.Context, keys *framework.Keys, eff *config.Effective) error {
-	for i, s := range eff.Keystores {
-		r.Keystores = append(r.Keystores, keystoreReport{Builder: i, Path: s.Name(), Entries: []entryReport{}})
-	}
-	list, err := keys.List(ctx)
-	if errors.Is(err, plugin.ErrUnsupported) {
-		r.Notes = append(r.Notes, fmt.Sprintf("key manager %q does not list its entries: no trial signature was made", keys.Tier()))
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("list the entries of key manager %q: %w", keys.Tier(), err)
-	}
-	soon := eff.Options.ExpiryWarning
-	for _, e := range list {
-		k := r.keystore(e.Builder, keys.Tier())
-		entry := r.entry(ctx, e, soon)
-		k.Entries = append(k.Entries, entry)
-		if entry.Problem != "" {
-			r.Problems = append(r.Problems, fmt.Sprintf("keystore %q, alias %q: %s", k.Path, e.Alias, entry.Problem))
-		}
-	}
-	return nil
-}
-
-// keystore returns what is reported of a builder. A plugin may have keys from
-// elsewhere, which are reported by its name.
-func (r *checkReport) keystore(builder int, plugin string) *keystoreReport {
-	i := slices.IndexFunc(r.Keystores, func(k keystoreReport) bool { return k.Builder == builder })
-	if i < 0 {
-		i = len(r.Keystores)
-		r.Keystores = append(r.Keystores, keystoreReport{Builder: builder, Path: plugin, Entries: []entryReport{}})
-	}
-	return &r.Keystores[i]
-}
-
-// entry judges one entry. What is not a key is no problem: JVM users keep
-// trusted certificates beside their keys.
-func (r *checkReport) entry(ctx context.Context, e keymanager.Entry, soon time.Duration) entryReport {
-	out := entryReport{Alias: e.Alias, Kind: e.Kind, Usable: e.Usable}
-	var leaf *x509.Certificate
-	if len(e.Chain) > 0 {
-		leaf, _ = x509.ParseCertificate(e.Chain[0]) // what doesn't parse is not usable, and Reason says so
-	}
-	if leaf != nil {
-		out.Key, out.Names = keyName(leaf), certNames(leaf)
-		out.NotBefore, out.NotAfter = &leaf.NotBefore, &leaf.NotAfter
-	}
-	if e.Kind != keymanager.KindKey {
-		return out
-	}
-	if !e.Usable || e.Key == nil || leaf == nil {
-		out.Problem = "not usable: " + e.Reason
-		return out
-	}
-	scheme, err := trial(ctx, e.Key, leaf, e.Schemes)
-	if err != nil {
-		out.Problem = fmt.Sprintf("trial signature: %v", err)
-		return out
-	}
-	out.Signed = scheme.String()
-	out.Problem = validity(leaf, time.Now())
-	if left := time.Until(leaf.NotAfter); out.Problem == "" && left < soon {
-		r.Notes = append(r.Notes, fmt.Sprintf("alias %q expires in %d days", e.Alias, int(left.Hours()/24)))
-	}
-	return out
-}
-
-func validity(leaf *x509.Certificate, now time.Time) string {
-	switch {
-	case now.After(leaf.NotAfter):
-		return "expired on " + leaf.NotAfter.UTC().Format(time.DateOnly)
-	case now.Before(leaf.NotBefore):
-		return "not valid before " + leaf.NotBefore.UTC().Format(time.DateOnly)
-	}
-	return ""
 }

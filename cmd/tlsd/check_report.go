@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -121,6 +122,8 @@ func (r *checkReport) verdict(w io.Writer) error {
 		word = "tlsd would not start"
 	case len(r.Problems) > 0:
 		word = "tlsd would start, but something is wrong"
+	case slices.ContainsFunc(r.Isolation, func(p isolationPart) bool { return !p.OK }):
+		word += ", but for what isolation says NO to, which is not required here"
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", word)
 	return err

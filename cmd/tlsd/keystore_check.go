@@ -4,9 +4,7 @@
 package main
 
 import (
-	"bytes"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -18,9 +16,9 @@ import (
 	"github.com/tlsd/tlsd/framework/keystore"
 )
 
-// expirySoon is how many days before its end a certificate is worth a note: the
-// default of expiry_warning.
-const expirySoon = 21
+// expirySoon is how long before its end a certificate is worth a note: the default
+// of expiry_warning.
+const expirySoon = 21 * 24 * time.Hour
 
 func newKeystoreCheck() *cobra.Command {
 	var f storeFlags
@@ -119,33 +117,12 @@ func (c *examination) entry(e *keystore.Entry) {
 
 // chain judges the certificates of a usable key.
 func (c *examination) chain(e *keystore.Entry, chain []*x509.Certificate) {
-	for i, cert := range chain {
-		if why := validity(cert, c.now); why != "" {
-			c.problem(e, "certificate %q %s", title(cert), why)
-		} else if left := c.daysLeft(cert); left < expirySoon {
-			c.note(e, "certificate %q has %d days left", title(cert), left)
-		}
-		if i+1 < len(chain) {
-			c.link(e, cert, chain[i+1])
-		}
+	problems, notes := judgeChain(chain, c.now, expirySoon)
+	for _, p := range problems {
+		c.problem(e, "%s", p)
 	}
-	if n := len(chain); n > 1 && bytes.Equal(chain[n-1].RawSubject, chain[n-1].RawIssuer) {
-		c.note(e, "the chain ends with its root %q, which clients do not need", title(chain[n-1]))
-	}
-	for _, note := range e.Notes {
+	for _, note := range append(notes, e.Notes...) {
 		c.note(e, "%s", note)
-	}
-}
-
-// link judges whether issuer signed cert, as its name says.
-func (c *examination) link(e *keystore.Entry, cert, issuer *x509.Certificate) {
-	var weak x509.InsecureAlgorithmError
-	switch err := cert.CheckSignatureFrom(issuer); {
-	case err == nil:
-	case errors.As(err, &weak):
-		c.note(e, "certificate %q is signed with %v, which clients refuse", title(cert), cert.SignatureAlgorithm)
-	default:
-		c.problem(e, "certificate %q is not signed by %q, which follows it: %v", title(cert), title(issuer), err)
 	}
 }
 
@@ -157,24 +134,11 @@ func (c *examination) note(e *keystore.Entry, format string, args ...any) {
 	c.notes = append(c.notes, fmt.Sprintf("%s: %s", printable(e.Alias), fmt.Sprintf(format, args...)))
 }
 
-func (c *examination) daysLeft(cert *x509.Certificate) int {
-	return int(cert.NotAfter.Sub(c.now).Hours() / 24)
-}
-
 func (c *examination) left(cert *x509.Certificate) string {
 	if c.now.After(cert.NotAfter) {
 		return "expired"
 	}
-	return fmt.Sprintf("%d days left", c.daysLeft(cert))
-}
-
-// title names a certificate: by its subject or, where that is empty, by what it
-// is for.
-func title(c *x509.Certificate) string {
-	if subject := c.Subject.String(); subject != "" {
-		return subject
-	}
-	return strings.Join(certNames(c), ",")
+	return fmt.Sprintf("%d days left", daysLeft(cert, c.now))
 }
 
 // text prints what was found for people.

@@ -82,7 +82,9 @@ func crash(t *testing.T, env, args []string, sig syscall.Signal) (*os.ProcessSta
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	defer cmd.Process.Kill()
-	await(t, "start", log.String, func(log string) bool { return strings.Contains(log, `"msg":"listening"`) || strings.Contains(log, `"msg":"endpoint ready"`) })
+	await(t, "start", log.String, func(log string) bool {
+		return strings.Contains(log, `"msg":"listening"`) || strings.Contains(log, `"msg":"endpoint ready"`)
+	})
 	cmd.Process.Signal(sig)
 	select {
 	case <-ended:
