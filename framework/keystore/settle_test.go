@@ -88,20 +88,24 @@ func TestEachBadContentIsSaidOnce(t *testing.T) {
 }
 
 // TestMendedSoonIsNoError: a file that is written in pieces is complained about
-// only where it stays in pieces.
+// only where it stays in pieces, which it does for long where the machine is busy.
 func TestMendedSoonIsNoError(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	s.write(s.entry("a"))
-	f := follow(t, never, s.source())
-	b := s.encode(s.entry("b"))
-	writeFile(t, s.path, string(b[:len(b)/2]))
-	f.looked()
-	if failed := f.last.Load().Failed; failed != "" {
-		t.Skipf("NOT CHECKED: the machine is slow: %s", failed)
+	for range 5 {
+		s := newShop(t)
+		s.write(s.entry("a"))
+		f := follow(t, never, s.source())
+		b := s.encode(s.entry("b"))
+		writeFile(t, s.path, string(b[:len(b)/2]))
+		f.looked()
+		soon := f.last.Load().Failed == ""
+		writeFile(t, s.path, string(b))
+		f.serves("b")
+		if soon {
+			return
+		}
 	}
-	writeFile(t, s.path, string(b))
-	f.serves("b")
+	t.Error("complained about each of 5 at the first look")
 }
 
 // pair is a PEM pair and another to come in its place.
@@ -279,10 +283,10 @@ func TestWarningsComeWithEachView(t *testing.T) {
 
 // TestUnreadableIsTriedAgain when its mode changes, which is an event as well.
 func TestUnreadableIsTriedAgain(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("NOT CHECKED: root reads everything")
-	}
 	t.Parallel()
+	if testca.AsNobody(t) { // root reads everything
+		return
+	}
 	s := newShop(t)
 	s.write(s.entry("a"))
 	f := follow(t, never, s.source())

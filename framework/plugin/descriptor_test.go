@@ -178,9 +178,7 @@ func TestDescriptorsThatCannotBePassedOn(t *testing.T) {
 }
 
 func TestFileThatOnlyItsOpenerMayReadIsCopied(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs root, to open what another user may not")
-	}
+	testca.Root(t, "to open what another user may not")
 	path := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(path, []byte("content"), 0o400); err != nil {
 		t.Fatal(err)

@@ -268,9 +268,7 @@ func TestFrontConnectsAgain(t *testing.T) {
 }
 
 func TestOnlyTheOwnerOfTheSocketIsBelieved(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs two users, and so root")
-	}
+	testca.Root(t, "to be two users")
 	e := newEndpoint(t)
 	e.start()
 	if err := errors.Join(os.Chown(e.Socket, 1, -1), os.Chown(filepath.Dir(e.Socket), 0, -1)); err != nil {

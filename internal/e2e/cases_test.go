@@ -45,7 +45,7 @@ func TestEveryCaseHasItsTest(t *testing.T) {
 	t.Run("complete", func(t *testing.T) {
 		list, err := os.ReadFile(filepath.Join(repository, "../shared/cases.md"))
 		if err != nil {
-			t.Skipf("the list of cases is not here: %v", err)
+			t.Skipf("NOT CHECKED: the list of cases is not here: %v", err)
 		}
 		var want []string
 		for _, m := range regexp.MustCompile(`(?m)^\| ([A-Z]\d\d) \|`).FindAllSubmatch(list, -1) {

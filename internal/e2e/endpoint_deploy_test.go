@@ -113,9 +113,7 @@ func TestPodOfTwoContainers(t *testing.T) {
 // What the containers run works, by the same users, over a directory like an
 // emptyDir.
 func TestPodOfTwoContainersRuns(t *testing.T) {
-	if !isRoot() {
-		t.Skip("NOT CHECKED: needs root, to be two users")
-	}
+	testca.Root(t, "to be two users")
 	t.Parallel()
 	u := newTwoUsers(t)
 	keys, front, _ := readPod(t)

@@ -269,9 +269,7 @@ func TestFaultEndpointFrontIsUpgraded(t *testing.T) {
 }
 
 func TestFaultEndpointAdmitsNobodyElse(t *testing.T) {
-	if !isRoot() {
-		t.Skip("NOT CHECKED: needs root, to be several users")
-	}
+	testca.Root(t, "to be several users")
 	t.Parallel()
 	u := newTwoUsers(t)
 	u.startKeys()

@@ -74,9 +74,7 @@ func TestIsolationRequired(t *testing.T) {
 
 // Two users are what it takes.
 func TestIsolationRequiredAndThere(t *testing.T) {
-	if !isRoot() {
-		t.Skip("NOT CHECKED: needs root, to be two users")
-	}
+	testca.Root(t, "to be two users")
 	t.Parallel()
 	u := newTwoUsers(t)
 	config := filepath.Join(u.dir, "tlsd.yaml")

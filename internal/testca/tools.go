@@ -4,6 +4,7 @@
 package testca
 
 import (
+	"bytes"
 	"cmp"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"syscall"
 	"testing"
 )
 
@@ -31,6 +33,44 @@ func missing(t testing.TB, name string) {
 		t.Fatalf("%s is not installed; make deps installs it", name)
 	}
 	t.Skipf("%s is not installed", name)
+}
+
+// Root ends a test that takes what only root may do, where this process is not
+// root's: it is skipped, or fails if the environment says CI=true.
+func Root(t testing.TB, why string) {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		return
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("needs root, %s; .ci/run is to be root's", why)
+	}
+	t.Skipf("needs root, %s", why)
+}
+
+// AsNobody runs the test again, as a user who is kept from files, where this one is
+// root and isn't. It reports whether it has: then all is done. For top-level tests.
+func AsNobody(t *testing.T) bool {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return false
+	}
+	const nobody = 65534
+	dir, err := os.MkdirTemp("", "nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chown(dir, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env, cmd.Dir = append(os.Environ(), "TMPDIR="+dir), dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("\n--- PASS: "+t.Name()+" ")) {
+		t.Errorf("as user %d: %v\n%s", nobody, err, out)
+	}
+	return true
 }
 
 // JDK is an installed Java development kit.
