@@ -18,7 +18,7 @@ const (
 	fileIterations    = 40 // times Iterations, for all derivations of a file
 
 	maxFile = 64 << 20 // bytes; a store with 10,000 RSA-4096 entries has about 60 MB
-	maxBags = 20_000   // entries and certificates
+	maxBags = 1 << 16  // entries and certificates: 10,000 entries with chains of five that share none
 	maxSalt = 16 << 10 // bytes; 8 to 64 are usual
 	maxName = 4 << 10  // bytes of an alias
 )
