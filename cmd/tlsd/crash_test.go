@@ -25,7 +25,7 @@ func TestPanicEndsBySignal(t *testing.T) {
 	}
 	for env, signaled := range map[string]bool{"GOTRACEBACK=": false, setting: true} {
 		cmd := exec.Command("/bin/sh", "-c", `ulimit -c 0; exec "$0" -test.run=^TestPanicEndsBySignal$`, os.Args[0])
-		cmd.Env = append(os.Environ(), env, asked+"=1")
+		cmd.Env = append(os.Environ(), env, asked+"=1", "TMPDIR="+t.TempDir()) // nobody tidies up
 		err := cmd.Run()
 		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() != signaled || !signaled && status.ExitStatus() != exitUsage {
 			t.Errorf("%q: a panic ends with %v", env, err)

@@ -90,16 +90,23 @@ func TestProfilesAreWhatClientsOffer(t *testing.T) {
 			_ = exec.Command(openssl, "s_client", "-tls1_2", "-cipher", "aRSA", "-connect", addr).Run()
 		},
 	}
+	unchecked := map[string]string{"java17": "there is no JDK 17"}
 	if out, _ := exec.Command(openssl, "version").Output(); !strings.HasPrefix(string(out), "OpenSSL 3.0") {
-		delete(clients, "openssl3") // later ones prefer other groups
-		delete(clients, "rsa-only")
+		for _, name := range []string{"openssl3", "rsa-only"} {
+			unchecked[name] = "this is no OpenSSL 3.0, and later ones prefer other groups"
+		}
 	}
 	for _, jdk := range testca.Keytools(t) {
 		if jdk.Version == 17 {
+			delete(unchecked, "java17")
 			clients["java17"] = func(addr string) {
 				_ = exec.Command(filepath.Join(jdk.Home, "bin", "keytool"), "-printcert", "-sslserver", addr).Run()
 			}
 		}
+	}
+	for name, why := range unchecked {
+		delete(clients, name)
+		t.Run(name, func(t *testing.T) { t.Skipf("NOT CHECKED: %s", why) })
 	}
 	for name, connect := range clients {
 		t.Run(name, func(t *testing.T) {

@@ -22,6 +22,7 @@ func TestKeystoreScriptsWithKeytool(t *testing.T) {
 	}
 	testca.Tool(t, "openssl")
 	f := newFixtures(t)
+	removeScriptDirs(t)
 	for _, jdk := range testca.Keytools(t) {
 		t.Run(jdk.Name(), func(t *testing.T) {
 			testscript.Run(t, testscript.Params{

@@ -34,10 +34,11 @@ func TestMain(m *testing.M) {
 // Scripts are a manual that is run. See testdata/script, and setUp for the files
 // that each finds in its directory.
 func TestScripts(t *testing.T) {
-	for _, tool := range []string{"curl", "openssl", "sh"} {
+	for _, tool := range []string{"curl", "go", "openssl", "sh"} {
 		testca.Tool(t, tool)
 	}
 	f := newFixtures(t)
+	removeScriptDirs(t)
 	testscript.Run(t, testscript.Params{
 		Dir:   filepath.Join("testdata", "script"),
 		Setup: f.setUp,
@@ -50,6 +51,18 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
+}
+
+// removeScriptDirs lets no directory of testscript.Run, which removes it with the
+// last script, outlive a run of some scripts alone.
+func removeScriptDirs(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s") // short, for the sockets in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Setenv("GOTMPDIR", dir)
 }
 
 // fixtures are files that every script starts with.
