@@ -7,7 +7,8 @@
 #     -v /etc/tlsd:/etc/tlsd:ro -p 443:8443 tlsd
 #
 # /etc/tlsd/tlsd.yaml is the configuration: with listen: ":8443", and with
-# metrics: {listen: ":9100"}, which the health check asks. Mount directories, not
+# metrics: {listen: ":9100"}, which the health check asks: with another port give
+# docker run a --health-cmd of its own. Mount directories, not
 # files: a file that is replaced outside stays the old one inside. User 65532 has
 # to be able to read keystores and password files.
 
@@ -26,4 +27,4 @@ USER 65532:65532
 EXPOSE 8443 9100
 ENTRYPOINT ["/tlsd"]
 CMD ["--config", "/etc/tlsd/tlsd.yaml"]
-HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["/tlsd", "health", "--config", "/etc/tlsd/tlsd.yaml"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["/tlsd", "health", "--metrics", "127.0.0.1:9100"]

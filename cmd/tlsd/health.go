@@ -27,25 +27,27 @@ func newHealth() *cobra.Command {
 		Short: "Ask a running tlsd whether it is alive, or ready",
 		Long: `Ask the tlsd that runs with the same flags and file whether it is alive: at the
 address of --metrics, or else of --admin. It is for where no curl is, such as
-the health check of a container.
+the health check of a container. One that is asked again and again should name the
+address by flag: then no file is read, and a mistake in it, which a running tlsd
+puts up with, fails no check.
 
 Exit status: 0 it is; 1 it isn't, or doesn't answer; 2 no address is given.`,
 		Example: `  tlsd health --metrics 127.0.0.1:9100
   tlsd health --ready --config /etc/tlsd/tlsd.yaml`,
 		Args: cobra.NoArgs,
 	}, func(cmd *cobra.Command, in config.Input) error {
-		eff, err := config.Load(in)
+		address, err := config.HealthAddress(in)
 		if err != nil {
 			return err
 		}
-		return health(cmd.Context(), cmd.OutOrStdout(), eff, ready)
+		return health(cmd.Context(), cmd.OutOrStdout(), address, ready)
 	})
 	cmd.Flags().BoolVar(&ready, "ready", false, "ask whether connections are served, not only whether the process is alive")
 	return cmd
 }
 
-func health(ctx context.Context, out io.Writer, eff *config.Effective, ready bool) error {
-	address, path := monitorAddress(eff), "/healthz"
+func health(ctx context.Context, out io.Writer, address string, ready bool) error {
+	path := "/healthz"
 	if ready {
 		path = "/readyz"
 	}

@@ -135,15 +135,6 @@ func (m *monitor) close() {
 	}
 }
 
-// monitorAddress returns the address at which health is asked: one of those that are
-// given; empty: none is.
-func monitorAddress(eff *config.Effective) string {
-	if eff.Metrics != "" {
-		return eff.Metrics
-	}
-	return eff.Admin
-}
-
 // portUnknown reports whether the port of address is chosen when tlsd starts.
 func portUnknown(address string) bool {
 	return !strings.HasPrefix(address, "unix:") && strings.HasSuffix(address, ":0")

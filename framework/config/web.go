@@ -3,7 +3,10 @@
 
 package config
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 func (d *draft) setMetrics(v, from string) error {
 	d.Metrics.Listen = v
@@ -15,6 +18,28 @@ func (d *draft) setAdmin(v, from string) error {
 	d.Admin.Listen = v
 	d.origins["admin.listen"] = from
 	return nil
+}
+
+// HealthAddress returns where the tlsd that is meant says how it is: the address of
+// its metrics or else of its admin listener; empty: it has neither. Where a flag gives
+// one of them nothing else is read: the file may be wrong by now, and tlsd serve on.
+func HealthAddress(in Input) (string, error) {
+	metrics, admin := in.Flags.one("metrics"), in.Flags.one("admin")
+	file := in.Flags.one("config")
+	if metrics != "" || admin != "" {
+		file = ""
+	}
+	d, err := newDraft(file)
+	if err != nil {
+		return "", err
+	}
+	if metrics != "" {
+		_ = d.setMetrics(metrics, "flag --metrics")
+	}
+	if admin != "" {
+		_ = d.setAdmin(admin, "flag --admin")
+	}
+	return cmp.Or(d.Metrics.Listen, d.Admin.Listen), d.checkWeb()
 }
 
 // checkWeb judges the addresses of metrics and admin. The latter shows and

@@ -118,6 +118,10 @@ func TestContainer(t *testing.T) {
 	checkStatic(t, filepath.Join(root, d.entrypoint[0]))
 	addr, metrics := freeAddr(t), freeAddr(t)
 	s := containerFiles(t, root, addr, metrics)
+	if d.healthy[len(d.healthy)-1] != "127.0.0.1:9100" {
+		t.Errorf("the health check is %q", d.healthy)
+	}
+	d.healthy[len(d.healthy)-1] = metrics // a free one
 
 	log := &buffer{}
 	cmd := container(root, append(d.entrypoint, d.cmd...)...)
@@ -148,6 +152,15 @@ func TestContainer(t *testing.T) {
 		t.Errorf("served %s", page)
 	}
 	within("well health check", func() bool { return container(root, d.healthy...).Run() == nil })
+
+	config := filepath.Join(root, "etc/tlsd/tlsd.yaml")
+	if err := os.WriteFile(config, []byte("listners: []"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	within("refusal of a mistake", func() bool { return strings.Contains(log.String(), "listners: unknown key") })
+	if out, err := container(root, d.healthy...).CombinedOutput(); err != nil {
+		t.Errorf("the health check fails of a mistake in the configuration: %v\n%s", err, out)
+	}
 
 	cmd.Process.Signal(syscall.SIGUSR2)
 	within("refusal of an upgrade", func() bool { return strings.Contains(log.String(), "tlsd is process 1 of its container") })
