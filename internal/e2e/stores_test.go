@@ -120,31 +120,6 @@ func awaitServed(t *testing.T, d *daemon, sni, commonName string) {
 	t.Fatalf("%q is never served %q\n%s", sni, commonName, d.log)
 }
 
-// TestDeadPluginIsReplaced kills the key process five times; each time
-// handshakes work again, served by another process.
-func TestDeadPluginIsReplaced(t *testing.T) {
-	for _, tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			s := newStore(t, testca.Spec{Name: "w.test", DNS: []string{"w.test"}})
-			d := start(t, append(s.args(), "--keymanager", tier)...)
-			for range 3 {
-				killed := childrenOf(d.cmd.Process.Pid)
-				if len(killed) != 1 {
-					t.Fatalf("%d key processes, want 1", len(killed))
-				}
-				syscall.Kill(killed[0], syscall.SIGKILL)
-				awaitServed(t, d, "w.test", "w.test")
-				if now := childrenOf(d.cmd.Process.Pid); len(now) != 1 || now[0] == killed[0] {
-					t.Errorf("key processes %v after %d was killed", now, killed[0])
-				}
-			}
-			if n := strings.Count(d.log.String(), `"level":"warn"`); n < 3 {
-				t.Errorf("%d warnings for 3 deaths:\n%s", n, d.log)
-			}
-		})
-	}
-}
-
 // TestMainJobInFIPSMode runs the main job with Go's FIPS 140-3 module on, in
 // front and key process.
 func TestMainJobInFIPSMode(t *testing.T) {
