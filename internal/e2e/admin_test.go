@@ -279,7 +279,7 @@ func TestFaultReadyzWhileTheKeyProcessCrashes(t *testing.T) {
 func TestReadyzDuringDrainDelay(t *testing.T) {
 	t.Parallel()
 	conf := filepath.Join(t.TempDir(), "tlsd.yaml")
-	writeFile(t, conf, []byte("drain: {delay: 3s}\n"))
+	writeFile(t, conf, []byte("drain: {delay: 6s}\n"))
 	w := startWatched(t, "--config", conf)
 	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

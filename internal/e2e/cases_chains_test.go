@@ -44,7 +44,7 @@ func TestCaseS03_OnlyExpired(t *testing.T) {
 	s := storeWith(t, late)
 	for _, tier := range tiers {
 		d := start(t, append(s.args(), "--keymanager", tier, "--debug", "keymanager")...)
-		if n := linesWith(d.log.String(), `"level":"warn"`, `"alias":"late"`, "expired at "+late.Cert.NotAfter.UTC().Format(time.RFC3339)); len(n) != 1 {
+		if n := d.awaitLines(1, `"level":"warn"`, `"alias":"late"`, "expired at "+late.Cert.NotAfter.UTC().Format(time.RFC3339)); len(n) != 1 {
 			t.Errorf("%s: %d warnings at the start:\n%s", tier, len(n), d.log)
 		}
 		for range 3 {
@@ -107,7 +107,7 @@ func TestCaseN04_MissingIntermediate(t *testing.T) {
 				if got := chainOf(t, d, "w.test"); !slices.Equal(got, tt.sent) {
 					t.Errorf("%s: %s are sent, want %s", tier, got, tt.sent)
 				}
-				warned := linesWith(d.log.String(), `"level":"warn"`)
+				warned := d.awaitLines(tt.warnings, `"level":"warn"`)
 				if len(warned) != tt.warnings || len(warned) > 0 && len(linesWith(warned[0], `"alias":"leaf"`, `\"CN=inter\" is not in the keystore`)) != 1 {
 					t.Errorf("%s: %d warnings, want %d:\n%s", tier, len(warned), tt.warnings, d.log)
 				}
@@ -177,7 +177,7 @@ func TestCaseN06_KeyOfAnother(t *testing.T) {
 				for _, sni := range []string{"w.test", "bad.test", ""} {
 					checkServed(t, d, sni, "good")
 				}
-				if said := linesWith(d.log.String(), `"level":"error"`); len(said) != 1 || len(linesWith(said[0], `"alias":"bad"`, why, path)) != 1 {
+				if said := d.awaitLines(1, `"level":"error"`); len(said) != 1 || len(linesWith(said[0], `"alias":"bad"`, why, path)) != 1 {
 					t.Errorf("want one error:\n%s", d.log)
 				}
 			}
@@ -190,7 +190,7 @@ func TestCaseN06_KeyOfAnother(t *testing.T) {
 			if tier != "sunx509" {
 				checkServed(t, d, "bad.test", "bad")
 			}
-			if len(linesWith(d.log.String(), `"level":"error"`, "keystore reload failed", `\"bad\"`, why)) != 1 {
+			if len(d.awaitLines(1, `"level":"error"`, "keystore reload failed", `\"bad\"`, why)) != 1 {
 				t.Errorf("want one error:\n%s", d.log)
 			}
 		})

@@ -89,7 +89,7 @@ func TestCaseK16_NegativeSerial(t *testing.T) {
 			t.Errorf("a client of the other CA: %v", err)
 		}
 		c.Close()
-		if want := fmt.Sprintf(`number %d, \"CN=odd\": the certificate has a negative serial number`, i+1); d.count(want) != 1 || d.count(`"level":"warn"`) != 1 {
+		if want := fmt.Sprintf(`number %d, \"CN=odd\": the certificate has a negative serial number`, i+1); len(d.awaitLines(1, want)) != 1 || d.count(`"level":"warn"`) != 1 {
 			t.Errorf("want one warning, with %s:\n%s", want, d.log)
 		}
 	}
@@ -117,7 +117,7 @@ func skipped(t *testing.T, cert, key, why string) {
 			for _, path := range both {
 				d := start(t, "--keystore", path, "--keystore-password-file", pass, "--keymanager", tier)
 				checkServed(t, d, "w.test", "good")
-				warned := linesWith(d.log.String(), `"level":"warn"`)
+				warned := d.awaitLines(1, `"level":"warn"`)
 				if len(warned) != 1 || !strings.Contains(warned[0], `"alias":"useless"`) || !strings.Contains(warned[0], why) {
 					t.Errorf("want one warning, of %s:\n%s", why, d.log)
 				}

@@ -117,7 +117,7 @@ func TestCaseK_StoresOfOpenSSL(t *testing.T) {
 			for _, f := range s.stores {
 				checkServed(t, d, f.name+".test", f.name)
 			}
-			if n := d.count("the keystore has no MAC: its integrity is not checked"); n != 2 {
+			if n := len(d.awaitLines(2, "the keystore has no MAC: its integrity is not checked")); n != 2 {
 				t.Errorf("%d warnings of two stores without a MAC\n%s", n, d.log)
 			}
 		})
@@ -243,16 +243,16 @@ func TestCaseK05_SeveralKeys(t *testing.T) {
 				checkServed(t, d, name+".test", name)
 			}
 		}
-		if got := aliasesOf(d, `"msg":"found key"`); !slices.Equal(got, names) {
+		if got := aliasesOf(d.awaitLines(len(names), `"msg":"found key"`)); !slices.Equal(got, names) {
 			t.Errorf("%s: order %q, want %q", tier, got, names)
 		}
 	}
 }
 
 // aliasesOf returns the aliases in lines of the log, in their order.
-func aliasesOf(d *daemon, text string) (aliases []string) {
-	for line := range strings.Lines(d.log.String()) {
-		if _, rest, ok := strings.Cut(line, `"alias":"`); ok && strings.Contains(line, text) {
+func aliasesOf(lines []string) (aliases []string) {
+	for _, line := range lines {
+		if _, rest, ok := strings.Cut(line, `"alias":"`); ok {
 			alias, _, _ := strings.Cut(rest, `"`)
 			aliases = append(aliases, alias)
 		}

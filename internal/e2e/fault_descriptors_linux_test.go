@@ -32,6 +32,7 @@ func TestFaultX10_OutOfDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer open.Close()
+	mustEchoOver(t, open) // before it can be one too many
 	var held []net.Conn
 	for range 200 {
 		c, err := net.Dial("tcp", d.addr)
@@ -56,7 +57,7 @@ func TestFaultX10_OutOfDescriptors(t *testing.T) {
 		c.Close()
 	}
 	freed := time.Now()
-	d.untilEchoes(t, s)
+	d.untilEchoes(t, s).Close()
 	if took := time.Since(freed); took > 5*time.Second {
 		t.Errorf("served after %v", took)
 	}

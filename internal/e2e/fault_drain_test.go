@@ -28,7 +28,7 @@ func TestFaultO03_OrderlyEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			metrics := freeAddr(t)
-			d, s := proxying(t, byLine(t), "drain: {delay: 3s, timeout: 20s}", fmt.Sprintf("metrics: {listen: %q}", metrics))
+			d, s := proxying(t, byLine(t), "drain: {delay: 6s, timeout: 20s}", fmt.Sprintf("metrics: {listen: %q}", metrics))
 			open, err := tls.Dial("tcp", d.addr, clientOf(s))
 			if err != nil {
 				t.Fatal(err)
@@ -41,12 +41,12 @@ func TestFaultO03_OrderlyEnd(t *testing.T) {
 			if tt.group {
 				pid = -pid
 			}
-			syscall.Kill(pid, tt.sig)
 			began := time.Now()
+			syscall.Kill(pid, tt.sig)
 			ready(t, metrics, http.StatusServiceUnavailable)
 			mustEcho(t, d, s) // by a full handshake
 			d.untilRefused(t, s)
-			if took := time.Since(began); took < 3*time.Second {
+			if took := time.Since(began); took < 6*time.Second {
 				t.Errorf("refused after %v", took)
 			}
 			mustEchoOver(t, open)
@@ -73,7 +73,7 @@ func ready(t *testing.T, addr string, want int) {
 
 func (d *daemon) untilRefused(t *testing.T, s store) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		c, err := tls.Dial("tcp", d.addr, clientOf(s))
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			return

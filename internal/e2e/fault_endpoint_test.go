@@ -196,8 +196,10 @@ func (u *twoUsers) end(p *process) {
 func TestFaultEndpointOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	u := newTwoUsers(t)
+	config := filepath.Join(u.dir, "tlsd.yaml")
+	u.must(os.WriteFile(config, []byte("plugin_wait: 9s\n"), 0o644)) // so long may a start take
 	u.startKeys()
-	u.startFront()
+	u.startFront("--config", config)
 	u.wantServed("first")
 
 	if isRoot() {

@@ -82,7 +82,7 @@ func TestFaultP04_SocketRemoved(t *testing.T) {
 	if now := sockets(t, d.tmp); len(now) != 1 || now[0] == old[0] {
 		t.Errorf("sockets %v, want one that is new", now)
 	}
-	if d.count(`"key process ended"`) != 1 {
+	if len(d.awaitLines(1, `"key process ended"`)) != 1 {
 		t.Errorf("the loss of a name was taken for more\n%s", d.log)
 	}
 }
@@ -154,11 +154,9 @@ func TestFaultP05_ReadOnlyRootAndInitProcess(t *testing.T) {
 	s := newStore(t, testca.Spec{Name: "w.test", DNS: []string{"w.test"}, Key: testca.P256})
 	dir := t.TempDir()
 	// A plugin that leaves orphans behind: children of the init process.
-	plugin := writeFile(t, filepath.Join(dir, "plugin"), fmt.Appendf(nil,
-		"#!/bin/sh\n(for i in 1 2 3; do (sleep 0.2 & ) ; done) >/dev/null 2>&1 3>&-\nexec %s\n", bin("tlsd-keymanager-pkixcached")))
-	if err := os.Chmod(plugin, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	plugin := filepath.Join(dir, "plugin")
+	testca.WriteProgram(t, plugin, fmt.Appendf(nil,
+		"#!/bin/sh\n(for i in 1 2 3; do (sleep 0.2 & ) ; done) >/dev/null 2>&1 3>&-\nexec %s\n", bin("tlsd-keymanager-pkixcached")), 0o700)
 	d := &daemon{t: t, addr: freeAddr(t), log: &buffer{}, stdout: &buffer{}, exited: make(chan error, 1), tmp: t.TempDir()}
 	script := `mount -o remount,ro,bind / 2>/dev/null || { mount --bind / / && mount -o remount,ro,bind /; }
 for m in /tmp /dev/shm /var/tmp; do mount --bind $m $m && mount -o remount,ro,bind $m; done
@@ -178,9 +176,7 @@ exec "$@"`
 	d.awaitListening()
 	checkServed(t, d, "w.test", "w.test")
 	for _, want := range []string{"key process gets no socket with a name", "no usable run directory", "read-only file system"} {
-		if !strings.Contains(d.log.String(), want) {
-			t.Errorf("the log lacks %q:\n%s", want, d.log)
-		}
+		d.awaitLog(want)
 	}
 	init := childrenOf(d.cmd.Process.Pid)
 	if len(init) != 1 {

@@ -131,7 +131,7 @@ func TestFaultP01_KeyProcessKilled(t *testing.T) {
 				open.mustWork()
 			}
 			t.Logf("served again after %v at most", longest)
-			if n := d.count("signal: killed"); n != 5 || d.count(`"key process ended"`) != 5 {
+			if n := len(d.awaitLines(5, "signal: killed")); n != 5 || len(d.awaitLines(5, `"key process ended"`)) != 5 {
 				t.Errorf("%d lines about 5 deaths\n%s", n, d.log)
 			}
 		})
@@ -314,11 +314,9 @@ func TestFaultP07_CrashLoop(t *testing.T) {
 	starts, calm := filepath.Join(dir, "starts"), writeFile(t, filepath.Join(dir, "calm"), nil)
 	// Its parent's death is what ends the plugin: the shell execs it, after it
 	// has left somebody behind who will kill it.
-	plugin := writeFile(t, filepath.Join(dir, "plugin"), fmt.Appendf(nil,
-		"#!/bin/sh\necho start >> %s\n[ -e %s ] || { p=$$; (sleep 0.4; kill -9 $p) >/dev/null 2>&1 3>&- & }\nexec %s\n", starts, calm, bin("tlsd-keymanager-pkixcached")))
-	if err := os.Chmod(plugin, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	plugin := filepath.Join(dir, "plugin")
+	testca.WriteProgram(t, plugin, fmt.Appendf(nil,
+		"#!/bin/sh\necho start >> %s\n[ -e %s ] || { p=$$; (sleep 0.4; kill -9 $p) >/dev/null 2>&1 3>&- & }\nexec %s\n", starts, calm, bin("tlsd-keymanager-pkixcached")), 0o700)
 	lines := listenOn(t, "tcp", "127.0.0.1:0")
 	echoLines(t, lines)
 	d := start(t, append(s.args(), "--backend", "tcp://"+lines.Addr().String(), "--plugin", "x="+plugin, "--keymanager", "x")...)
@@ -369,11 +367,9 @@ func TestFault_PluginFloods(t *testing.T) {
 	for stream, redirect := range map[string]string{"stdout": "2>/dev/null", "stderr": ">&2"} {
 		t.Run(stream, func(t *testing.T) {
 			t.Parallel()
-			plugin := writeFile(t, filepath.Join(t.TempDir(), "plugin"), fmt.Appendf(nil,
-				"#!/bin/sh\n(sleep 0.5; exec yes %s 3>&-) &\nexec %s\n", redirect, bin("tlsd-keymanager-pkixcached")))
-			if err := os.Chmod(plugin, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			plugin := filepath.Join(t.TempDir(), "plugin")
+			testca.WriteProgram(t, plugin, fmt.Appendf(nil,
+				"#!/bin/sh\n(sleep 0.5; exec yes %s 3>&-) &\nexec %s\n", redirect, bin("tlsd-keymanager-pkixcached")), 0o700)
 			d, s := echoing(t, "--plugin", "x="+plugin, "--keymanager", "x")
 			conf := clientOf(s)
 			d.awaitLog("plugin output dropped")
@@ -387,7 +383,7 @@ func TestFault_PluginFloods(t *testing.T) {
 			}
 			syscall.Kill(pid, syscall.SIGKILL)
 			d.untilServed(conf)
-			if d.count("it hangs") > 0 || d.count(`"key process ended"`) != 1 {
+			if len(d.awaitLines(1, `"key process ended"`)) != 1 || d.count("it hangs") > 0 {
 				t.Errorf("the flood was taken for more\n%.4000s", d.log)
 			}
 			if n := len(d.log.String()); n > 1<<18 {

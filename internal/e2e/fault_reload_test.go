@@ -301,7 +301,7 @@ func TestFaultSettingsThatTakeARestart(t *testing.T) {
 	r.configure(r.listener(r.addr), "metrics: {listen: "+freeAddr(t)+"}")
 	r.hangUp(reloadedLine)
 	r.hangUp(reloadedLine)
-	if n := r.d.count(`"changed settings that take a restart","keys":["metrics.listen"]`); n != 1 {
+	if n := len(r.d.awaitLines(1, `"changed settings that take a restart","keys":["metrics.listen"]`)); n != 1 {
 		t.Errorf("%d lines\n%s", n, r.d.log)
 	}
 }
@@ -317,7 +317,7 @@ func TestFaultKeystoreIsWrongAtReload(t *testing.T) {
 			r.start()
 			writeFile(t, r.s.path, []byte("0damaged"))
 			r.hangUp(failedLine)
-			if n := r.d.count(`"level":"error"`); n != 1 || r.d.count("keystore reload failed") != 1 {
+			if n := len(r.d.awaitLines(1, `"level":"error"`, "keystore reload failed")); n != 1 || r.d.count(`"level":"error"`) != 1 {
 				t.Errorf("%d lines at ERROR\n%s", n, r.d.log)
 			}
 			if err := r.at(r.addr); err != nil {

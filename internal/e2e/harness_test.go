@@ -205,6 +205,18 @@ func (d *daemon) awaitLog(text string) {
 	d.t.Fatalf("no %q in the log:\n%s", text, d.log)
 }
 
+// awaitLines waits until as many lines of the log hold each of texts, and returns
+// those that do, which may be more by then. A key process's come some time after
+// what they tell of.
+func (d *daemon) awaitLines(n int, texts ...string) []string {
+	d.t.Helper()
+	get := func() []string {
+		log := d.log.String()
+		return linesWith(log[:strings.LastIndexByte(log, '\n')+1], texts...)
+	}
+	return await(d.t, fmt.Sprintf("%d lines with %q in\n%s", n, texts, d.log), get, func(found []string) bool { return len(found) >= n })
+}
+
 // awaitPrinted waits for a line on standard output and returns what is there.
 func (d *daemon) awaitPrinted() string {
 	d.t.Helper()

@@ -30,11 +30,7 @@ func TestIsolationLine(t *testing.T) {
 	t.Parallel()
 	s := storeWith(t, testca.SelfSigned(t, testca.Spec{Name: "a.test", DNS: []string{"a.test"}}))
 	d := start(t, s.args()...)
-	d.awaitLog(`"msg":"isolation"`)
-	for line := range strings.Lines(d.log.String()) {
-		if !strings.Contains(line, `"msg":"isolation"`) {
-			continue
-		}
+	for _, line := range d.awaitLines(1, `"msg":"isolation"`) {
 		var got map[string]string
 		if err := json.Unmarshal([]byte(line), &got); err != nil {
 			t.Fatal(err)
