@@ -283,8 +283,8 @@ func TestLifetimeOfHTTP(t *testing.T) {
 // TestHTTP2IsToldToGo by GOAWAY, between requests and after a lifetime.
 func TestHTTP2IsToldToGo(t *testing.T) {
 	for name, limits := range map[string]Limits{
-		"idle":     {Idle: 300 * time.Millisecond},
-		"lifetime": {Lifetime: 300 * time.Millisecond},
+		"idle":     {Idle: 2 * time.Second}, // there is a handshake in it
+		"lifetime": {Lifetime: 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -364,6 +364,8 @@ func TestRequestsOfOneConnectionAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := c.Write([]byte(http2.ClientPreface)); err != nil {
 		t.Fatal(err)
 	}

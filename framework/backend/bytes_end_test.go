@@ -79,8 +79,12 @@ func TestBackendDownEndsWithCloseNotify(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			log, logs := observed()
+			timeout := 10 * time.Second
+			if tt.err == "deadline" {
+				timeout = 200 * time.Millisecond
+			}
 			addr, results := w.bytesFront(t, newBytes(t, tt.target, func(c *BytesConfig) {
-				c.Log, c.ConnectTimeout, c.TLS = log, 200*time.Millisecond, w.clientTLS(false)
+				c.Log, c.ConnectTimeout, c.TLS = log, timeout, w.clientTLS(false)
 			}))
 			conn := w.dialRaw(t, addr)
 			_, _ = conn.Write(make([]byte, 100_000)) // nobody reads it, and still no reset

@@ -59,9 +59,9 @@ func TestProcessWhoseCallsNeverEndIsReplaced(t *testing.T) {
 	} {
 		t.Run(tc.kind, func(t *testing.T) {
 			t.Parallel()
-			h := startHost(t, tc.do, short)
+			h := startHost(t, tc.do, short, func(s *hostSetup) { s.opt.patience.within = 10 * time.Second }) // answers Health
 			pid := h.Describe().PID
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			if err := tc.call(ctx, h.Host); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("the call: %v", err)
