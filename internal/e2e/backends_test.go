@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"bufio"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -148,39 +147,6 @@ func checkTrailer(t *testing.T, d *daemon, s store) {
 	}
 	if got := resp.Trailer.Get("X-Sum"); got != "trailing" {
 		t.Errorf("trailer %q after %s", got, resp.Proto)
-	}
-}
-
-// TestWebSocketPassesThrough upgrades a connection and speaks over it both ways.
-func TestWebSocketPassesThrough(t *testing.T) {
-	s := newStore(t, testca.Spec{Name: "w.test", DNS: []string{"w.test"}})
-	l := listenOn(t, "tcp", "127.0.0.1:0")
-	serveHTTP(t, l, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, rw, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			return
-		}
-		defer c.Close()
-		fmt.Fprintf(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: %s\r\nConnection: Upgrade\r\n\r\n", r.Header.Get("Upgrade"))
-		line, _ := rw.ReadString('\n')
-		fmt.Fprintf(c, "you said %s", line)
-	}))
-	d := start(t, append(s.args(), "--backend", "http://"+l.Addr().String())...)
-	c, err := tls.Dial("tcp", d.addr, &tls.Config{RootCAs: s.root.Pool(), ServerName: "w.test", NextProtos: []string{"http/1.1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(10 * time.Second))
-	fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: w.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
-	r := bufio.NewReader(c)
-	resp, err := http.ReadResponse(r, nil)
-	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatalf("%v, %v", resp, err)
-	}
-	fmt.Fprintf(c, "hello\n")
-	if got, err := io.ReadAll(r); string(got) != "you said hello\n" {
-		t.Errorf("got %q, %v", got, err)
 	}
 }
 

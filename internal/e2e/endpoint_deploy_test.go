@@ -15,30 +15,6 @@ import (
 	"github.com/tlsd/tlsd/internal/testca"
 )
 
-// systemd reads the two units of front and key process, and judges how much each
-// may do, as in TestUnits.
-func TestEndpointUnits(t *testing.T) {
-	t.Parallel()
-	analyze := testca.Tool(t, "systemd-analyze")
-	dir := t.TempDir()
-	var units []string
-	for _, name := range []string{"tlsd-keys.service", "tlsd.service"} {
-		unit, err := os.ReadFile(filepath.Join("../../deploy/endpoint", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		units = append(units, writeFile(t, filepath.Join(dir, name), []byte(strings.ReplaceAll(string(unit), "/usr/local/bin/tlsd", bin("tlsd")))))
-	}
-	if out, err := command(t, analyze, append([]string{"verify", "--man=no"}, units...)...); err != nil || strings.TrimSpace(out) != "" {
-		t.Errorf("verify: %v\n%s", err, out)
-	}
-	for _, unit := range units {
-		if out, err := command(t, analyze, "security", "--offline=true", "--no-pager", "--threshold=20", unit); err != nil {
-			t.Errorf("%s: exposed by more than 2.0: %v\n%s", filepath.Base(unit), err, out)
-		}
-	}
-}
-
 // pod is what of the sample is looked at.
 type pod struct {
 	Spec struct {
