@@ -60,7 +60,9 @@ func (s *Server) Apply(ctx context.Context, cfg Config) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	err := s.apply(ctx, cfg)
-	s.told(reloadedConfig, err)
+	if !errors.As(err, new(*KeystoresError)) { // of which the configuration is no cause
+		s.told(reloadedConfig, err)
+	}
 	return err
 }
 

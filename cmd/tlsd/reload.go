@@ -42,10 +42,12 @@ type reloader struct {
 	mu   sync.Mutex // held during a reload, and guards what follows
 	eff  *config.Effective
 	file [sha256.Size]byte // the content of the configuration file that was last read
+	owed error             // why the last reload failed, if what it was to bring is still to come
 }
 
-func newReloader(in config.Input, eff *config.Effective, levels *logging.Logger) *reloader {
-	return &reloader{in: in, levels: levels, piped: isNoFile(eff.File), eff: eff, file: digestOf(eff.File)}
+// newReloader returns one of eff, which was loaded of a file with that content.
+func newReloader(in config.Input, eff *config.Effective, file [sha256.Size]byte, levels *logging.Logger) *reloader {
+	return &reloader{in: in, levels: levels, piped: isNoFile(eff.File), eff: eff, file: file}
 }
 
 // isNoFile says that something is at path that isn't a regular file.
@@ -79,7 +81,11 @@ func (r *reloader) load() (*config.Effective, error) {
 	if isNoFile(r.eff.File) {
 		return nil, fmt.Errorf("read configuration file %q: is no regular file any more: put one in its place", r.eff.File)
 	}
-	return config.Load(r.in)
+	eff, err := config.Load(r.in)
+	if err == nil && eff.Blank && !r.eff.Blank {
+		return nil, fmt.Errorf("configuration file %q: says nothing, where what is in use says something: it may be half written; restart tlsd to have the defaults", r.eff.File)
+	}
+	return eff, err
 }
 
 // reload has server be what the configuration says now, and returns the keys that
@@ -89,7 +95,7 @@ func (r *reloader) reload(ctx context.Context, server *framework.Server, log *za
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.piped {
-		return nil, server.Reload(ctx)
+		return nil, r.owe(server.Reload(ctx), 0)
 	}
 	r.file = digestOf(r.eff.File)
 	eff, err := r.load()
@@ -97,13 +103,13 @@ func (r *reloader) reload(ctx context.Context, server *framework.Server, log *za
 		if told := r.eff.Observer.Reloaded; told != nil { // of the rest the server tells
 			told("config", err)
 		}
-		return nil, err
+		return nil, r.owe(err, 0)
 	}
 	carryOver(r.eff, eff)
-	if err := server.Apply(ctx, eff.Config); err != nil {
+	changed, restart := config.Changed(r.eff, eff)
+	if err := r.owe(server.Apply(ctx, eff.Config), len(changed)); err != nil {
 		return nil, err
 	}
-	changed, restart := config.Changed(r.eff, eff)
 	if err := r.levels.SetLevels(logging.ChangedLevels(r.eff.LogLevels, eff.LogLevels)); err != nil {
 		return changed, err
 	}
@@ -123,6 +129,23 @@ func (r *reloader) read(content [sha256.Size]byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.file == content
+}
+
+// owe notes, with mu held, how a reload went that was to change so many settings, and
+// returns err. Keystores alone are no debt: the key process looks after them itself.
+func (r *reloader) owe(err error, settings int) error {
+	r.owed = err
+	if settings == 0 && errors.As(err, new(*framework.KeystoresError)) {
+		r.owed = nil
+	}
+	return err
+}
+
+// owes returns why the last reload failed; nil: it didn't, or nothing is left to do.
+func (r *reloader) owes() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.owed
 }
 
 // poll is how often the configuration in use has files looked at.
@@ -157,12 +180,17 @@ func (d *daemon) askReload() {
 }
 
 // reloadOnDemand reloads, once at a time and with a pause after each, until ctx
-// ends.
+// ends. What failed is tried again from time to time: its cause may go without a
+// word, as when a file that the configuration names comes after it.
 func (d *daemon) reloadOnDemand(ctx context.Context) {
 	for {
 		select {
 		case <-d.hups:
 			_ = d.reload(ctx) // it says so itself
+		case <-time.After(d.reloader.poll()):
+			if owed := d.reloader.owes(); owed != nil {
+				d.reloadAgain(ctx, owed)
+			}
 		case <-ctx.Done():
 			return
 		}
@@ -180,22 +208,44 @@ func (d *daemon) reload(ctx context.Context) error {
 	select {
 	case server := <-d.server:
 		d.server <- server
-		before := server.Keys().Generation()
 		ended := d.manager.reloading()
-		changed, err := d.reloader.reload(ctx, server, d.log)
+		err := d.reloadOnce(ctx, server)
 		ended(err)
-		if err != nil {
-			if ctx.Err() == nil {
-				d.log.Log(levelOf(err), "reload failed: the old state stays in use", zap.Error(err))
-			}
-			return err
-		}
-		now := server.Keys().Generation()
-		d.log.Info("reloaded", zap.Bool("keystores_changed", now != before), zap.Uint64(logging.FieldGeneration, now),
-			zap.Strings("settings_changed", changed))
-		return nil
+		d.tellFailed(ctx, err)
+		return err
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// reloadAgain is reload after one that failed by owed, and says only what is new.
+func (d *daemon) reloadAgain(ctx context.Context, owed error) {
+	server := <-d.server
+	d.server <- server
+	switch err := d.reloadOnce(ctx, server); {
+	case err == nil:
+		d.manager.reloading()(nil)
+	case err.Error() != owed.Error():
+		d.tellFailed(ctx, err)
+	}
+}
+
+// reloadOnce reads everything anew and logs what has changed.
+func (d *daemon) reloadOnce(ctx context.Context, server *framework.Server) error {
+	before := server.Keys().Generation()
+	changed, err := d.reloader.reload(ctx, server, d.log)
+	if err != nil {
+		return err
+	}
+	now := server.Keys().Generation()
+	d.log.Info("reloaded", zap.Bool("keystores_changed", now != before), zap.Uint64(logging.FieldGeneration, now),
+		zap.Strings("settings_changed", changed))
+	return nil
+}
+
+func (d *daemon) tellFailed(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		d.log.Log(levelOf(err), "reload failed: the old state stays in use", zap.Error(err))
 	}
 }
 

@@ -59,6 +59,7 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 	defer signal.Stop(signals)
 	outliveReaders()
 
+	read := digestOf(in.File()) // before it is loaded: one that is replaced meanwhile is another
 	eff, err := config.Load(in) // may wait for a pipe, and leaves nothing behind if it is killed
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 	d := &daemon{
 		log: log, cancel: cancel, sockets: sockets, manager: &manager{log: log},
 		server: make(chan *framework.Server, 1), hups: make(chan struct{}, 1),
-		reloader: newReloader(in, eff, levels),
+		reloader: newReloader(in, eff, read, levels),
 	}
 	d.monitor, err = newMonitor(ctx, eff, levels, sockets.Bind, admin.Config{Reload: d.reload})
 	if err != nil {

@@ -40,11 +40,15 @@ type Input struct {
 	Tiers   []keymanager.Tier // built into this program
 }
 
+// File returns the path of the configuration file; empty: there is none.
+func (in Input) File() string { return in.Flags.one("config") }
+
 // Effective is a configuration and where it came from.
 type Effective struct {
 	framework.Config
 
 	File   string   // the configuration file; empty: none
+	Blank  bool     // the file has no key, or there is none
 	Values []Value  // every key with its value and origin, in the order of the reference; of hosts what they state
 	Notes  []string // what has no effect, or would surprise: to be logged as warnings
 
@@ -71,7 +75,7 @@ type Value struct {
 // Load reads everything that in names. Every error is the operator's to mend
 // and says what is wrong, where it was given and what to write instead.
 func Load(in Input) (*Effective, error) {
-	d, err := newDraft(in.Flags.one("config"))
+	d, err := newDraft(in.File())
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +155,7 @@ func ofService(name string) bool {
 // LoadPlugins reads as Load does and returns the external plugins only, whatever
 // else may be missing.
 func LoadPlugins(in Input) ([]framework.Plugin, error) {
-	d, err := newDraft(in.Flags.one("config"))
+	d, err := newDraft(in.File())
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (d *draft) effective(in Input) (*Effective, error) {
 		LogLevels: d.levels(),
 	}
 	return &Effective{
-		Config: cfg, File: d.file, Values: d.values(), Notes: d.notes, Demo: demo,
+		Config: cfg, File: d.file, Blank: d.doc == nil || len(d.doc.fields) == 0, Values: d.values(), Notes: d.notes, Demo: demo,
 		LogLevel: d.Log.Level, LogLevelDefault: d.origin("log.level") == OriginDefault,
 		LogFormat: d.Log.Format, Debug: d.Log.Debug,
 		Metrics: d.Metrics.Listen, Admin: d.Admin.Listen, Pprof: d.Admin.Pprof,

@@ -82,7 +82,7 @@ func (d *draft) setTrustPasswords(values []string, from string) error {
 // to: of a file, all about keystores and tiers, allow_user, and of one listener
 // its unix:PATH and client_ca. Anything else in it is a front's and an error.
 func LoadEndpoint(in Input) (*Endpoint, error) {
-	d, err := newDraft(in.Flags.one("config"))
+	d, err := newDraft(in.File())
 	if err != nil {
 		return nil, err
 	}

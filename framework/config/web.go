@@ -25,7 +25,7 @@ func (d *draft) setAdmin(v, from string) error {
 // one of them nothing else is read: the file may be wrong by now, and tlsd serve on.
 func HealthAddress(in Input) (string, error) {
 	metrics, admin := in.Flags.one("metrics"), in.Flags.one("admin")
-	file := in.Flags.one("config")
+	file := in.File()
 	if metrics != "" || admin != "" {
 		file = ""
 	}
