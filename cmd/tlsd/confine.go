@@ -6,6 +6,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tlsd/tlsd/framework/config"
@@ -38,9 +39,7 @@ func frontRules(eff *config.Effective) sandbox.Rules {
 		Outside: true,
 		Read:    append(sandbox.Above(frontFiles(eff)...), "/etc", "/usr", "/proc", "/sys", "/dev", "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"),
 	}
-	if exe, err := os.Executable(); err == nil {
-		r.Execute = append(r.Execute, filepath.Dir(exe))
-	}
+	r.Execute = executables(os.Args[0])
 	if dirs := os.Getenv("SSL_CERT_DIR"); dirs != "" {
 		r.Read = append(r.Read, filepath.SplitList(dirs)...)
 	}
@@ -50,6 +49,18 @@ func frontRules(eff *config.Effective) sandbox.Rules {
 		}
 	}
 	return r
+}
+
+// executables returns where an upgrade may find the next executable: beside this
+// one, and, since started may be a link that is to lead elsewhere by then, below the
+// directories above it and above what it leads to now. All of the file system is
+// none of them.
+func executables(started string) []string {
+	dirs := slices.DeleteFunc(sandbox.Above(started), func(dir string) bool { return dir == "/" })
+	if exe, err := os.Executable(); err == nil {
+		dirs = append(dirs, filepath.Dir(exe))
+	}
+	return dirs
 }
 
 // frontFiles lists the files that a front may have to read again. Where one is

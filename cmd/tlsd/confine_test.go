@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,7 +47,34 @@ func TestRulesOfAFront(t *testing.T) {
 		t.Errorf("may write below %q; network: %v", r.Write, r.Outside)
 	}
 	exe, err := os.Executable()
-	if err != nil || !slices.Equal(r.Execute, []string{filepath.Dir(exe)}) {
+	if err != nil || !slices.Contains(r.Execute, filepath.Dir(exe)) || slices.Contains(r.Execute, "/") {
 		t.Errorf("may run %q (%v)", r.Execute, err)
+	}
+}
+
+// An upgrade runs what a link leads to by then: in another directory beside the one
+// that it leads to now. What lies right below the root's child opens nothing more.
+func TestExecutablesOfAnUpgrade(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{"local/bin", "versions/1"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(dir, "local/bin/tlsd")
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "versions/1/tlsd"), nil, 0o755), os.Symlink("../../versions/1/tlsd", link)); err != nil {
+		t.Fatal(err)
+	}
+	got := executables(link)
+	for _, want := range []string{filepath.Join(dir, "local"), filepath.Join(dir, "versions")} {
+		if !slices.Contains(got, want) {
+			t.Errorf("nothing below %q, only below %q", want, got)
+		}
+	}
+	if got := executables("/tlsd"); slices.Contains(got, "/") {
+		t.Errorf("all may be run: %q", got)
 	}
 }
