@@ -63,8 +63,11 @@ func parseYAML(raw []byte) (*node, error) {
 		}
 		return nil, explainYAML(err)
 	}
-	if dec.Decode(&second) == nil {
+	switch err := dec.Decode(&second); {
+	case err == nil:
 		return nil, fmt.Errorf("line %d: a second document; only one can be read", second.Line)
+	case !errors.Is(err, io.EOF):
+		return nil, explainYAML(err)
 	}
 	// Decoding once refuses anchors that contain themselves and runaway
 	// aliases. What it says of repeated keys, the checker says better.

@@ -119,6 +119,8 @@ func (d *draft) oneListener() error {
 	for _, v := range d.values() {
 		switch {
 		case v.Origin == OriginDefault || !ofFront(v.Key):
+		case ofChild(v.Key):
+			return d.wrong(v.Key, "has no use with an endpoint; leave it out")
 		case strings.HasPrefix(v.Origin, "-D "): // a JVM's options stay together
 			d.note("%s has no effect: it is the front's", v.Origin)
 		default:
@@ -140,6 +142,9 @@ func ofFront(key string) bool {
 
 // endpoint makes the result of a draft that is finished.
 func (d *draft) endpoint(tiers []keymanager.Tier) (*Endpoint, error) {
+	if strings.HasPrefix(d.KeyManager, "unix:") {
+		return nil, d.wrong("keymanager", "%q is an endpoint, and so will this be; name a tier that it runs", d.KeyManager)
+	}
 	name, _, err := d.tier(tiers)
 	if err != nil {
 		return nil, err
@@ -199,23 +204,24 @@ func (d *draft) users() ([]int, error) {
 // trustStores returns those that flags name, or else the listener's.
 func (d *draft) trustStores() ([]framework.TrustStore, error) {
 	l := &d.Listeners[0]
+	var stores []framework.TrustStore
+	for _, path := range d.trust.values {
+		stores = append(stores, framework.TrustStore{Path: absolute(path)})
+	}
 	if d.trust.from == "" && l.ClientCA != "" {
-		return []framework.TrustStore{{
+		stores = []framework.TrustStore{{
 			Path: absolute(l.ClientCA), Type: l.ClientCAType,
 			Password: keymanager.PasswordRef{File: absolute(l.ClientCAPasswordFile), Value: l.ClientCAPassword},
-		}}, nil
+		}}
 	}
-	n := len(d.trust.values)
+	n := len(stores)
 	if passwords := len(d.trustPasswords.values); passwords > 1 && passwords != n || passwords > 0 && n == 0 {
 		return nil, fmt.Errorf("%s: given %d times beside %d trust stores; give one for all, or one for each in their order", d.trustPasswords.from, passwords, n)
 	}
-	var stores []framework.TrustStore
-	for i, path := range d.trust.values {
-		s := framework.TrustStore{Path: absolute(path)}
+	for i := range stores {
 		if d.trustPasswords.from != "" {
-			s.Password.File = absolute(d.trustPasswords.of(i))
+			stores[i].Password = keymanager.PasswordRef{File: absolute(d.trustPasswords.of(i))}
 		}
-		stores = append(stores, s)
 	}
 	return stores, nil
 }

@@ -98,12 +98,13 @@ func TestWhatIsNoEndpoint(t *testing.T) {
 		"tcp":             {input{args: []string{"--keystore", "a", "--allow-user", "1", "--listen", ":8443"}}, "give --listen unix:PATH"},
 		"no-keystore":     {input{args: endpointArgs[2:]}, "no keystore: give --keystore PATH"},
 		"no-tier":         {input{args: with("--keymanager", "pkcs11")}, `there is no key manager "pkcs11"`},
-		"endpoint-itself": {input{args: with("--keymanager", "unix:/a")}, "these are the endpoint's"},
+		"endpoint-itself": {input{args: with("--keymanager", "unix:/a")}, `keymanager (flag --keymanager): "unix:/a" is an endpoint, and so will this be; name a tier that it runs`},
 		"backend":         {input{args: with("--backend", "tcp://a:1")}, "unknown flag: --backend"},
 		"front's-file":    {input{file: "limits: {connections: 3}\n", args: endpointArgs}, "limits.connections (tlsd.yaml:1): is the front's"},
 		"front's-listener": {input{file: "listeners: [{listen: 'unix:/a', client_auth: require}]\n", args: endpointArgs},
 			"listeners[0].client_auth (tlsd.yaml:1): is the front's"},
-		"plugins":       {input{file: "plugins: [{name: a, path: /a}]\n", args: endpointArgs}, "plugins[0].name (tlsd.yaml:1): is the front's"},
+		"plugins":       {input{file: "plugins: [{name: a, path: /a}]\n", args: endpointArgs}, "plugins[0].name (tlsd.yaml:1): has no use with an endpoint; leave it out"},
+		"run-dir":       {input{file: "run_dir: /a\n", args: endpointArgs}, "run_dir (tlsd.yaml:1): has no use with an endpoint; leave it out"},
 		"two-sockets":   {input{file: "listeners: [{listen: 'unix:/a'}, {listen: 'unix:/b'}]\n", args: endpointArgs}, "an endpoint has one socket"},
 		"passwords":     {input{args: with("--client-ca", "a", "--client-ca-password-file", "b", "--client-ca-password-file", "c")}, "given 2 times beside 1 trust stores"},
 		"no-trust":      {input{args: with("--client-ca-password-file", "b")}, "given 1 times beside 0 trust stores"},
@@ -115,6 +116,16 @@ func TestWhatIsNoEndpoint(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, tc.want)
 			}
 		})
+	}
+}
+
+// A flag overrides the file, of a trust store's password too.
+func TestTrustPasswordByFlag(t *testing.T) {
+	in := input{file: "listeners: [{client_ca: /c/ca.p12, client_ca_password_file: /c/pass}]\n",
+		args: append(slices.Clone(endpointArgs), "--allow-user", "1", "--client-ca-password-file", "/c/other")}
+	e := in.mustLoadEndpoint(t)
+	if len(e.Trust) != 1 || e.Trust[0].Path != "/c/ca.p12" || e.Trust[0].Password.File != "/c/other" {
+		t.Errorf("trust stores %+v", e.Trust)
 	}
 }
 
@@ -139,7 +150,6 @@ func TestFrontLeavesToTheEndpointWhatIsIts(t *testing.T) {
 		"jvm":         {input{args: []string{"-Djdk.certpath.disabledAlgorithms=MD5"}}, "constraints.certpath (-D jdk.certpath.disabledAlgorithms)"},
 		"environment": {input{env: map[string]string{EnvKeystorePassword: "x"}}, "environment " + EnvKeystorePassword},
 		"demo":        {input{args: []string{"--demo"}}, "flag --demo"},
-		"plugin":      {input{args: []string{"--plugin", "a=/a"}}, "plugins[0].name (flag --plugin)"},
 		"trust": {input{args: []string{"--client-auth", "require", "--client-ca", "a", "--client-ca-password-file", "b"}},
 			"listeners[0].client_ca_password_file (flag --client-ca-password-file)"},
 	} {
@@ -150,6 +160,12 @@ func TestFrontLeavesToTheEndpointWhatIsIts(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, tc.want)
 			}
 		})
+	}
+	for _, in := range []input{{args: []string{"--plugin", "a=/a"}}, {file: "run_dir: /a\n"}} {
+		in.args = append(in.args, "--keymanager", "unix:/km.sock")
+		if _, err := in.load(t); err == nil || !strings.HasSuffix(err.Error(), "has no use with an endpoint; leave it out") {
+			t.Errorf("what neither needs: %v", err)
+		}
 	}
 	if _, err := (input{args: []string{"--keymanager", "unix:"}}).load(t); err == nil || !strings.Contains(err.Error(), "has no path") {
 		t.Errorf("without a path: %v", err)

@@ -17,7 +17,11 @@ func (d *draft) checkFront(path string) error {
 	}
 	var given []string
 	for _, v := range d.values() {
-		if v.Origin != OriginDefault && ofEndpoint(v.Key) {
+		switch {
+		case v.Origin == OriginDefault:
+		case ofChild(v.Key):
+			return d.wrong(v.Key, "has no use with an endpoint; leave it out")
+		case ofEndpoint(v.Key):
 			given = append(given, fmt.Sprintf("%s (%s)", v.Key, v.Origin))
 		}
 	}
@@ -37,10 +41,17 @@ func (d *draft) checkFront(path string) error {
 	return nil
 }
 
+// ofChild reports whether a key of a file is about key processes that tlsd starts
+// itself, and so nothing to an endpoint nor to its fronts.
+func ofChild(key string) bool {
+	list, _, _ := strings.Cut(key, "[")
+	return list == "plugins" || list == "run_dir"
+}
+
 // ofEndpoint reports whether a key of a file is one that an endpoint has for its
 // fronts.
 func ofEndpoint(key string) bool {
-	for _, k := range []string{"keystores", "plugins", "constraints", "default_alias", "jdk_compat", "expiry_warning", "reload_poll", "keystore_limits", "run_dir"} {
+	for _, k := range []string{"keystores", "constraints", "default_alias", "jdk_compat", "expiry_warning", "reload_poll", "keystore_limits"} {
 		if key == k || strings.HasPrefix(key, k+".") || strings.HasPrefix(key, k+"[") {
 			return true
 		}

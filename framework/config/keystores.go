@@ -125,6 +125,9 @@ func (d *draft) layOver(i int) {
 	}
 	if d.passwords.from != "" {
 		ref := d.passwords.of(i)
+		if k.PasswordFile != "" && strings.HasPrefix(d.passwords.from, "environment ") { // which may have been forgotten
+			d.note("%s takes the place of %spassword_file", d.passwords.from, at)
+		}
 		k.PasswordFile, k.Password = ref.File, ref.Value
 		d.origins[at+"password_file"], d.origins[at+"password"] = d.passwords.from, d.passwords.from
 	}
