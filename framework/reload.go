@@ -28,8 +28,8 @@ const (
 // Reload has the keystores, trust stores and revocation lists read anew, all or
 // nothing: on error the old state stays in use. Connections and sessions go on,
 // but where client certificates are asked for. If others are trusted now, sessions
-// begun before are not resumed, and HTTP connections end with their next request;
-// if others are revoked, sessions begin with a full handshake, and requests of
+// begun before are not resumed, and HTTP connections end, their next request being
+// answered 421; if others are revoked, sessions begin with a full handshake, and requests of
 // those that are get 403. Where the key manager is one that can't reload, all the
 // rest is read.
 //

@@ -58,7 +58,8 @@ func newWeb(ctx context.Context, l *listener, limits Limits) *http.Server {
 type connKey struct{}
 
 // serveHTTP hands a request to the site of its connection, unless its Host is
-// for another: who takes that name connects anew and is held to what counts
+// for another, or a reload has replaced the rules that its client was held to: who
+// takes that name, or this one still, connects anew and is held to what counts
 // there (RFC 9110, 15.5.20).
 func (l *listener) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if !isHost(r.Host) {
@@ -67,19 +68,20 @@ func (l *listener) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	own := r.Context().Value(connKey{}).(*conn)
 	own.requests.Add(1)
+	if own.retired.Load() || l.server.drains.Load() {
+		w = lastAnswer{w}
+	}
 	route, began := l.route.Load(), own.site
 	here := route.siteOf(own.state.ServerName)
-	// A reload may have replaced the rules, so that the client is to come anew.
-	if here.rules != began.rules || here.handler == nil || own.retired.Load() || l.server.drains.Load() {
-		w.Header().Set("Connection", "close") // to net/http in HTTP/2 too
-	}
-	if here.handler == nil || route.misdirects(r.Host, here) {
+	switch {
+	case here.rules != began.rules || here.handler == nil:
+		http.Error(lastAnswer{w}, "421 Misdirected Request: other rules count here than when this connection began: connect anew", http.StatusMisdirectedRequest)
+		return
+	case route.misdirects(r.Host, here):
 		http.Error(w, "421 Misdirected Request: this connection is for another host", http.StatusMisdirectedRequest)
 		return
-	}
-	if here.revocation != began.revocation && here.revocation.check(own.state.VerifiedChains) != nil {
-		w.Header().Set("Connection", "close")
-		http.Error(w, "403 Forbidden: the client certificate is revoked, or the revocation list of its issuer is out of date", http.StatusForbidden)
+	case here.revocation != began.revocation && here.revocation.check(own.state.VerifiedChains) != nil:
+		http.Error(lastAnswer{w}, "403 Forbidden: the client certificate is revoked, or the revocation list of its issuer is out of date", http.StatusForbidden)
 		return
 	}
 	here.handler.ServeHTTP(w, r)
