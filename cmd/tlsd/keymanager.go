@@ -45,7 +45,8 @@ made.
 SIGHUP reads the keystores anew. SIGTERM and SIGINT end it when the calls under
 way have ended.
 
-Exit status: 0; 2 what it was given is wrong.`,
+Exit status: 0; 1 what the machine refuses: the socket is served by another
+process, or it or its directory can't be made; 2 what it was given is wrong.`,
 		Example: `  tlsd keymanager serve --keystore server.p12 --keystore-password-file server.pass --listen unix:/run/tlsd-keys/km.sock --allow-user tlsd
   tlsd --keymanager unix:/run/tlsd-keys/km.sock --listen 0.0.0.0:443 --backend http://127.0.0.1:8080`,
 		Args: cobra.NoArgs,

@@ -68,13 +68,14 @@ func exitStatus(err error) int {
 		s      *status
 		listen *framework.ListenError
 		lost   *framework.LostError
+		socket *plugin.SocketError
 	)
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &s):
 		return s.code
-	case errors.As(err, &listen), errors.As(err, &lost), errors.Is(err, plugin.ErrRunDir), errors.Is(err, plugin.ErrUnreachable), isShortage(err):
+	case errors.As(err, &listen), errors.As(err, &lost), errors.As(err, &socket), errors.Is(err, plugin.ErrRunDir), errors.Is(err, plugin.ErrUnreachable), isShortage(err):
 		return exitMachine
 	}
 	return exitUsage

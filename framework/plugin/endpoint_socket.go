@@ -23,6 +23,18 @@ const (
 	socketDirMode fs.FileMode = 0o750
 )
 
+// SocketError says why an endpoint's socket can't be made where nothing that was given
+// is wrong: somebody serves it, or the machine refuses.
+type SocketError struct {
+	Path string
+	Err  error
+}
+
+func (e *SocketError) Error() string { return fmt.Sprintf("socket %q: %v", e.Path, e.Err) }
+
+// Unwrap returns the cause.
+func (e *SocketError) Unwrap() error { return e.Err }
+
 // listenEndpoint listens on a unix socket at path, in place of one that nobody
 // serves any more. Closing the listener removes the file.
 func listenEndpoint(path string) (*net.UnixListener, error) {
@@ -34,23 +46,23 @@ func listenEndpoint(path string) (*net.UnixListener, error) {
 	case err == nil:
 		// The umask may have taken something away; the group's bit is kept.
 		if err := os.Chmod(dir, socketDirMode|keptSetgid(dir)); err != nil {
-			return nil, err
+			return nil, &SocketError{path, err}
 		}
 	case !errors.Is(err, fs.ErrExist):
-		return nil, fmt.Errorf("socket %q: make its directory: %w", path, pathCause(err))
+		return nil, &SocketError{path, fmt.Errorf("make its directory: %w", pathCause(err))}
 	}
 	if err := checkSocketDir(dir, os.Getuid()); err != nil {
 		return nil, fmt.Errorf("socket %q: %w", path, err)
 	}
 	if err := removeStale(path); err != nil {
-		return nil, fmt.Errorf("socket %q: %w", path, err)
+		return nil, err
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("socket %q: %w", path, socketCause(err))
+		return nil, &SocketError{path, socketCause(err)}
 	}
 	if err := os.Chmod(path, socketMode); err != nil {
-		return nil, errors.Join(fmt.Errorf("socket %q: %w", path, pathCause(err)), l.Close())
+		return nil, errors.Join(&SocketError{path, pathCause(err)}, l.Close())
 	}
 	return l, nil
 }
@@ -94,21 +106,24 @@ func removeStale(path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return pathCause(err)
+		return &SocketError{path, pathCause(err)}
 	case info.Mode().Type() != fs.ModeSocket:
-		return errors.New("there is a file that is no socket; remove it or choose another path")
+		return fmt.Errorf("socket %q: there is a file that is no socket; remove it or choose another path", path)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err == nil {
 		_ = conn.Close()
-		return errors.New("another process serves it; end that one first")
+		return &SocketError{path, errors.New("another process serves it; end that one first")}
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("not known whether another process serves it: %w", socketCause(err))
+		return &SocketError{path, fmt.Errorf("not known whether another process serves it: %w", socketCause(err))}
 	}
-	return os.Remove(path)
+	if err := os.Remove(path); err != nil {
+		return &SocketError{path, pathCause(err)}
+	}
+	return nil
 }
 
 // socketCause drops what net says beside the cause.
