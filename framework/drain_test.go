@@ -119,6 +119,7 @@ func TestNobodyWaitsForADelayInVain(t *testing.T) {
 		f, root := fakeOf(t, testca.P256)
 		f.done = make(chan struct{})
 		s := serveFake(t, cfg, f, root)
+		s.mayBeLost = true
 		go func() { _ = s.end() }()
 		for !errors.Is(s.Ready(), ErrEnding) {
 			time.Sleep(time.Millisecond)

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Run serves until ctx ends, or until the key manager is lost for good, which
-// is an error. From then on Ready is an error; connections are accepted for
+// Run serves until ctx ends or Close is called, or until the key manager is lost
+// for good, which is an error. From then on Ready is an error; connections are accepted for
 // Config.DrainDelay, so that who sends them notices; then listeners are closed,
 // open connections have Config.Drain to come to their end before they are cut,
 // and the key manager is closed last. Where the cause of ctx's end is
@@ -48,16 +48,21 @@ func (s *Server) linger() error {
 	return s.awaitEnd(ctx)
 }
 
-// awaitEnd returns nil when ctx ends, and a LostError when the key manager in use
-// is lost.
+// awaitEnd returns nil when ctx ends or the Server is closed, and a LostError when
+// the key manager in use is lost.
 func (s *Server) awaitEnd(ctx context.Context) error {
 	for {
 		now := s.now.Load()
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-s.ctx.Done():
+			return nil
 		case <-now.over:
 		case <-now.keys.manager.Done():
+			if s.ctx.Err() != nil { // Close has closed it
+				return nil
+			}
 			if s.now.Load() == now {
 				return &LostError{now.keys.tier, now.keys.manager.Err()}
 			}

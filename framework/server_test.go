@@ -33,6 +33,8 @@ type running struct {
 	fake *fake
 	wait func() error // waits for Run and returns its error; idempotent
 	end  func() error // ends Run and waits
+
+	mayBeLost bool // so that Run's error is no fault
 }
 
 // serve runs a Server of cfg over a fake with a P-256 key.
@@ -81,7 +83,7 @@ func serveKeys(t testing.TB, cfg Config, k *Keys) *running {
 		return r.wait()
 	}
 	t.Cleanup(func() {
-		if err := r.end(); err != nil && !errors.As(err, new(*LostError)) {
+		if err := r.end(); err != nil && !r.mayBeLost {
 			t.Errorf("Run: %v", err)
 		}
 	})
@@ -588,11 +590,41 @@ func TestLostKeyManagerEndsRun(t *testing.T) {
 	f, root := fakeOf(t, testca.P256)
 	f.done, f.err = make(chan struct{}), errors.New("crash loop")
 	s := serveFake(t, Config{Listeners: []Listener{{}}}, f, root)
+	s.mayBeLost = true
 	close(f.done)
 	var lost *LostError
 	if err := s.wait(); !errors.As(err, &lost) || !errors.Is(err, f.err) {
 		t.Errorf("error = %v", err)
 	}
+}
+
+// TestCloseEndsRun without an error: that the key manager is closed is no loss.
+func TestCloseEndsRun(t *testing.T) {
+	t.Parallel()
+	for range 8 { // which of the two Run sees first is for chance
+		f, _ := fakeOf(t, testca.P256)
+		s := serveKeys(t, Config{Listeners: []Listener{{}}}, newKeys(closing{f, make(chan struct{})}, "fake", &Config{}))
+		<-s.Serving()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := s.wait(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	}
+}
+
+// closing is a fake that ends as a key process does.
+type closing struct {
+	*fake
+	done chan struct{}
+}
+
+func (c closing) Done() <-chan struct{} { return c.done }
+
+func (c closing) Close() error {
+	close(c.done)
+	return nil
 }
 
 func TestListenerDemandsAlias(t *testing.T) {
