@@ -17,6 +17,13 @@ import (
 	"github.com/tlsd/tlsd/logging"
 )
 
+// How long the manager may be too busy to take what it is told. It may not keep tlsd
+// from acting on signals; but without the word that tlsd serves it would end it.
+const (
+	tellTimeout  = time.Second
+	readyTimeout = 5 * time.Second
+)
+
 // manager is the service manager that started tlsd, which is told what tlsd does
 // by the protocol of sd_notify(3). Without $NOTIFY_SOCKET there is none, and
 // nothing happens.
@@ -43,7 +50,7 @@ func (m *manager) ready(addrs []net.Addr, instead bool) {
 	if instead {
 		state = append([]string{mainPID()}, state...)
 	}
-	m.tell(state...)
+	m.tellWithin(readyTimeout, state...)
 }
 
 // stays says that the service is still this process, after another failed to
@@ -83,9 +90,12 @@ func (m *manager) stopping() {
 	m.tell(sdnotify.SdNotifyStopping, "STATUS=waiting for open connections to end")
 }
 
-// alive says that tlsd still acts on what it is told.
+// alive says that tlsd still acts on what it is told, unless something else is being
+// said.
 func (m *manager) alive() {
-	m.mu.Lock()
+	if !m.mu.TryLock() {
+		return
+	}
 	defer m.mu.Unlock()
 	m.tell(sdnotify.SdNotifyWatchdog)
 }
@@ -111,11 +121,28 @@ func (m *manager) watchdog(instead bool) time.Duration {
 }
 
 // tell is called with mu held.
-func (m *manager) tell(state ...string) {
-	if m.quiet {
+func (m *manager) tell(state ...string) { m.tellWithin(tellTimeout, state...) }
+
+func (m *manager) tellWithin(limit time.Duration, state ...string) {
+	socket := os.Getenv("NOTIFY_SOCKET")
+	if m.quiet || socket == "" {
 		return
 	}
-	if _, err := sdnotify.SdNotify(false, strings.Join(state, "\n")); err != nil {
+	if err := send(socket, strings.Join(state, "\n"), time.Now().Add(limit)); err != nil {
 		m.log.Warn("service manager not told", zap.Strings("state", state), zap.Error(err))
 	}
+}
+
+// send sends a datagram to a unix socket, whose queue may be full until the deadline.
+func send(socket, text string, deadline time.Time) error {
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetWriteDeadline(deadline); err != nil {
+		return err
+	}
+	_, err = conn.Write([]byte(text))
+	return err
 }
