@@ -33,6 +33,7 @@ type Keys struct {
 	timeout time.Duration // of a Select or Sign whose handshake has no deadline
 	log     *zap.Logger   // named keymanager, with the tier
 	known   knownKeys
+	levels  logLevels
 	self    []plugin.Finding // what this process says of its own isolation
 	now     func() time.Time
 
@@ -99,6 +100,7 @@ func newKeys(m plugin.Manager, tier string, cfg *Config) *Keys {
 
 		constraints: new(choose.Constraints),
 	}
+	k.levels.set(cfg.LogLevels)
 	k.watched.Go(func() {
 		// A key manager whose views never change by themselves has nothing
 		// to watch; then generations are learnt from its answers.

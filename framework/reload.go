@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -88,7 +89,8 @@ func (s *Server) renew(ctx context.Context, cfg Config) error {
 	if now.cfg.sameKeys(cfg) {
 		return s.renewWith(ctx, newState(cfg, now.keys))
 	}
-	keys, err := open(ctx, cfg, now.keys.Generation())
+	levels := now.keys.levels.all()
+	keys, err := open(ctx, cfg.leveled(now.cfg, levels), now.keys.Generation())
 	s.told(reloadedKeystores, err)
 	if err != nil {
 		return err
@@ -96,7 +98,17 @@ func (s *Server) renew(ctx context.Context, cfg Config) error {
 	if err := s.renewWith(ctx, newState(cfg, keys)); err != nil {
 		return errors.Join(err, keys.Close())
 	}
+	s.setLogLevels(ctx, keys, logging.ChangedLevels(levels, now.keys.levels.all())) // set meanwhile
 	return nil
+}
+
+// leveled returns c with the levels of the log that are in force, but for those that
+// c has others of than old.
+func (c Config) leveled(old Config, inForce map[string]string) Config {
+	levels := maps.Clone(inForce)
+	maps.Copy(levels, logging.ChangedLevels(old.LogLevels, c.LogLevels))
+	c.LogLevels = levels
+	return c
 }
 
 func (s *Server) renewWith(ctx context.Context, next *state) error {
@@ -165,7 +177,7 @@ func (s *Server) setLogLevels(ctx context.Context, keys *Keys, levels map[string
 	if len(levels) == 0 {
 		return
 	}
-	if err := keys.manager.SetLogLevels(ctx, levels); err != nil {
+	if err := keys.SetLogLevels(ctx, levels); err != nil {
 		s.log.Warn("the key process did not take the log levels", zap.Error(err))
 	}
 }

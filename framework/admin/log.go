@@ -95,7 +95,7 @@ func (a *Admin) setLevels(ctx context.Context, levels map[string]string) error {
 	if server := a.server.Load(); server != nil {
 		ctx, cancel := context.WithTimeout(ctx, levelTimeout)
 		defer cancel()
-		err := (*server).Keys().Manager().SetLogLevels(ctx, levels)
+		err := (*server).Keys().SetLogLevels(ctx, levels)
 		if err != nil && !errors.Is(err, plugin.ErrUnsupported) {
 			return fmt.Errorf("the key process did not take the levels, and nothing has changed: %w", err)
 		}
