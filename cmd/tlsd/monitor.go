@@ -103,6 +103,13 @@ func (m *monitor) follow(server *framework.Server) {
 	}
 }
 
+// keepLevels is told which levels of the log a reload changes.
+func (m *monitor) keepLevels(changed map[string]string) {
+	if m.admin != nil {
+		m.admin.KeepLevels(changed)
+	}
+}
+
 // start begins to answer. It is called once.
 func (m *monitor) start() {
 	m.mu.Lock()

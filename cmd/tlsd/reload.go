@@ -36,6 +36,7 @@ const (
 type reloader struct {
 	in     config.Input
 	levels *logging.Logger
+	keep   func(levels map[string]string) // is told of those that change
 
 	piped bool // the configuration came by what can't be read again
 
@@ -110,7 +111,9 @@ func (r *reloader) reload(ctx context.Context, server *framework.Server, log *za
 	if err := r.owe(server.Apply(ctx, eff.Config), len(changed)); err != nil {
 		return nil, err
 	}
-	if err := r.levels.SetLevels(logging.ChangedLevels(r.eff.LogLevels, eff.LogLevels)); err != nil {
+	levels := logging.ChangedLevels(r.eff.LogLevels, eff.LogLevels)
+	r.keep(levels)
+	if err := r.levels.SetLevels(levels); err != nil {
 		return changed, err
 	}
 	if len(changed) > 0 {

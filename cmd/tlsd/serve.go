@@ -91,6 +91,7 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 		return err
 	}
 	defer d.monitor.close()
+	d.reloader.keep = d.monitor.keepLevels
 	eff.Observer = d.monitor.observer()
 	if !sockets.flip.HasParent() { // else that one answers until this one serves
 		d.monitor.start()

@@ -70,6 +70,10 @@ func New(cfg Config) *Admin {
 // Follow has s told of from now on.
 func (a *Admin) Follow(s Server) { a.server.Store(&s) }
 
+// KeepLevels is told which levels of the log a new configuration changes, before they
+// are set in this process: they stay, whatever was set for a time before.
+func (a *Admin) KeepLevels(changed map[string]string) { a.levels.forget(changed) }
+
 // Close takes back levels of the log that were set for a time.
 func (a *Admin) Close() { a.levels.close() }
 

@@ -137,6 +137,29 @@ func TestLevelsForATimeGoBack(t *testing.T) {
 	}
 }
 
+// What was configured meanwhile stays, and nothing else does.
+func TestConfiguredLevelsStay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		levels := quietLevels(t)
+		a := New(Config{Levels: levels})
+		defer a.Close()
+		if err := a.levels.put(t.Context(), map[string]string{"server": "debug", "access": "debug"}, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		configured := map[string]string{"server": "warn", "plugin": "error"}
+		a.KeepLevels(configured)
+		if err := levels.SetLevels(configured); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if diff := cmp.Diff(map[string]string{"": "info", "server": "warn", "plugin": "error"}, levels.Levels()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 // What can't be set back is tried again; what is closed is left alone.
 func TestLevelsGoBackLater(t *testing.T) {
 	t.Parallel()

@@ -79,6 +79,18 @@ func (t *toggle) giveBack(name string, b *borrowed) {
 	t.log.Info("log levels changed back", logged(back)...)
 }
 
+// forget has the levels of loggers that were set by other means stay as they are.
+func (t *toggle) forget(levels map[string]string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name := range levels {
+		if b := t.pending[name]; b != nil {
+			b.timer.Stop()
+			delete(t.pending, name)
+		}
+	}
+}
+
 // close forgets what goes back.
 func (t *toggle) close() {
 	t.mu.Lock()
