@@ -39,7 +39,8 @@ tiers of this build are asked the same, one after the other.
 
 Clients:
 ` + clientHelp() + `
-Exit status: 0 a certificate is served; 1 none is; 2 tlsd would not start.`,
+Exit status: 0 a certificate is served; 1 none is, or an endpoint can't be reached;
+2 tlsd would not start.`,
 		Example: `  tlsd explain --sni www.example.com --keystore server.p12 --keystore-password-file server.pass
   tlsd explain --sni www.example.com --client java8 --config /etc/tlsd/tlsd.yaml --listener 0.0.0.0:443
   tlsd explain --client rsa-only --keystore server.p12 --keystore-password-file server.pass --json`,
