@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tlsd/tlsd/internal/testca"
 )
 
 // A terminator outlives whoever reads its log: it serves, reloads and ends with
@@ -33,7 +35,7 @@ func TestNobodyReadsTheOutput(t *testing.T) {
 			}
 			defer r.Close()
 			tt.end(t, r, w)
-			addr := freeAddress(t)
+			addr := testca.FreeAddr(t)
 			cmd := startServing(t, w, "--listen", addr, "--debug", "keymanager")
 			w.Close()
 			for range 3 {
@@ -61,16 +63,6 @@ func fill(t *testing.T, _, w *os.File) {
 			return
 		}
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // startServing runs this executable as tlsd, with out as both its outputs.

@@ -147,10 +147,9 @@ func freePort(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: freeport NAME")
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	_, port, err := net.SplitHostPort(testca.FreeAddr(ts))
 	ts.Check(err)
-	defer ln.Close()
-	ts.Setenv(args[0], strconv.Itoa(ln.Addr().(*net.TCPAddr).Port))
+	ts.Setenv(args[0], port)
 }
 
 // sendSignal sends a signal to the tlsd that was put into the background last:

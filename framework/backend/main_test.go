@@ -161,13 +161,7 @@ func h2cBackend(t testing.TB, h http.HandlerFunc) string {
 
 // deadAddress returns an address that nobody listens at.
 func deadAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+	return testca.FreeAddr(t)
 }
 
 func observed() (*zap.Logger, *observer.ObservedLogs) {

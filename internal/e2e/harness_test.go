@@ -7,14 +7,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -223,24 +221,7 @@ func (d *daemon) awaitPrinted() string {
 	return await(d.t, "line on standard output", d.stdout.String, func(s string) bool { return strings.Contains(s, "\n") })
 }
 
-// portsTried counts up from anywhere.
-var portsTried = func() *atomic.Int64 { var n atomic.Int64; n.Store(rand.Int64N(1 << 30)); return &n }()
-
-// freeAddr returns an address with a port that nobody listens at, no other call
-// returns, and the kernel gives to nobody who asks for any.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	const first, ephemeral = 10000, 32768
-	for range ephemeral - first {
-		addr := fmt.Sprint("127.0.0.1:", first+portsTried.Add(1)%(ephemeral-first))
-		if l, err := net.Listen("tcp", addr); err == nil {
-			l.Close()
-			return addr
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
-}
+func freeAddr(t *testing.T) string { return testca.FreeAddr(t) }
 
 // command runs a program for at most 30 s and returns what it printed, stdout
 // and stderr together.

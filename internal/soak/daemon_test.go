@@ -40,7 +40,7 @@ func startDaemon(t *testing.T, k *keystore) *daemon {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	d := &daemon{web: freeAddr(t), echo: freeAddr(t), metrics: freeAddr(t), log: filepath.Join(dir, "log")}
+	d := &daemon{web: testca.FreeAddr(t), echo: testca.FreeAddr(t), metrics: testca.FreeAddr(t), log: filepath.Join(dir, "log")}
 	config := fmt.Sprintf(`keystores: [{path: %s, password_file: %s}]
 listeners:
   - {listen: "%s", backend: "http://%s"}
@@ -138,12 +138,6 @@ func status(pid int, line string) string {
 func (d *daemon) tail() string {
 	b, _ := os.ReadFile(d.log)
 	return string(b[max(0, len(b)-8000):])
-}
-
-func freeAddr(t *testing.T) string {
-	l := listen(t)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func listen(t *testing.T) net.Listener {

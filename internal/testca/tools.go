@@ -6,12 +6,15 @@ package testca
 import (
 	"bytes"
 	"cmp"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"testing"
 )
@@ -33,6 +36,26 @@ func missing(t testing.TB, name string) {
 		t.Fatalf("%s is not installed; make deps installs it", name)
 	}
 	t.Skipf("%s is not installed", name)
+}
+
+// addrs is how many addresses this process has tried.
+var addrs atomic.Uint32
+
+// FreeAddr returns an address with a port that nobody listens at, no other call in
+// this process returns, and the kernel gives to nobody who asks for any port: it
+// stays free until a program that is given it listens there.
+func FreeAddr(t interface{ Fatalf(string, ...any) }) string {
+	const first, ephemeral, apart = 10000, 32768, 127 // 32768 is Linux's; others' are higher
+	for range ephemeral - first {
+		port := first + (uint32(os.Getpid())*apart+addrs.Add(1))%(ephemeral-first)
+		addr := fmt.Sprint("127.0.0.1:", port)
+		if l, err := net.Listen("tcp", addr); err == nil {
+			_ = l.Close()
+			return addr
+		}
+	}
+	t.Fatalf("no port is free")
+	return ""
 }
 
 // Root ends a test that takes what only root may do, where this process is not

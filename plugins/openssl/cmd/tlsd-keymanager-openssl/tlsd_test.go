@@ -67,14 +67,11 @@ func start(t *testing.T, args ...string) (addr string) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build tlsd: %v\n%s", err, out)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	addr = free.Addr().String()
-	must(t, free.Close())
+	addr = testca.FreeAddr(t)
 	var log bytes.Buffer
 	cmd := exec.Command(path, append(args, "--listen", addr)...)
 	cmd.Stdout, cmd.Stderr = &log, &log
-	must(t, cmd.Start())
+	testca.StartGuarded(t, cmd)
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
