@@ -134,6 +134,7 @@ func (r *checkReport) open(ctx context.Context, eff *config.Effective, prompt io
 		return err
 	}
 	defer remove()
+	r.Notes = append(r.Notes, openFiles(eff)...)
 	eff.Self = confine(eff)
 	var keys *framework.Keys
 	err = openAsking(ctx, eff, prompt, func() (err error) {
