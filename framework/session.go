@@ -16,7 +16,7 @@ import (
 // follows.
 const (
 	servedPrefix = "tlsd served 1\x00" // what the session began with
-	boundPrefix  = "tlsd bound 1\x00"  // where alone it may be resumed
+	boundPrefix  = "tlsd bound 2\x00"  // where alone it may be resumed
 )
 
 // carrySession makes cfg, the configuration of the one connection c, write into
@@ -47,17 +47,21 @@ func carrySession(cfg *tls.Config, c *conn, tickets *tls.Config) {
 }
 
 // boundTo returns prefix, client rules, what is revoked (zeros where no list says),
-// and server name: all but the last have a fixed length, so that no two join to the
-// same. A session was opened by the rules of its site, and a resumption asks for no
-// certificate, so that it must not pass where others hold. That the name must be
-// the same is RFC 6066, section 3; in TLS 1.3, which leaves it open, it keeps a
+// whether unknown names are rejected, and server name: all but the last have a fixed
+// length, so that no two join to the same. A session was opened by the rules of its
+// site, and a resumption asks for no certificate and chooses none, so that it must not
+// pass where others hold. That the name must be the same is RFC 6066, section 3; in TLS 1.3, which leaves it open, it keeps a
 // client from taking a name to resume with that no certificate here carries.
 func boundTo(s *site, serverName string) []byte {
 	var revoked [sha256.Size]byte
 	if s.revocation != nil {
 		revoked = s.revocation.digest
 	}
-	return slices.Concat([]byte(boundPrefix), s.rules[:], revoked[:], []byte(strings.ToLower(serverName)))
+	var rejects [1]byte
+	if s.cfg.UnknownSNI == UnknownSNIReject {
+		rejects[0] = 1
+	}
+	return slices.Concat([]byte(boundPrefix), s.rules[:], revoked[:], rejects[:], []byte(strings.ToLower(serverName)))
 }
 
 func isBound(extra [][]byte, want []byte) bool {

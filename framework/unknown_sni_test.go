@@ -84,6 +84,32 @@ func TestUnknownServerNameDoesNotResume(t *testing.T) {
 	}
 }
 
+// TestUnknownServerNameRejectedAfterReload: a session from before is no way round it.
+func TestUnknownServerNameRejectedAfterReload(t *testing.T) {
+	for name, version := range map[string]uint16{"tls1.2": tls.VersionTLS12, "tls1.3": tls.VersionTLS13} {
+		t.Run(name, func(t *testing.T) {
+			l := Listener{Listen: "127.0.0.1:0", Backend: echo(t)}
+			s := serve(t, Config{Listeners: []Listener{l}})
+			client := &tls.Config{
+				ServerName: "x.test", InsecureSkipVerify: true, MaxVersion: version,
+				ClientSessionCache: tls.NewLRUClientSessionCache(1),
+			}
+			for i, want := range []string{"full", "resumed"} {
+				if got, err := visit(t, s.addr(), client); err != nil || got != want {
+					t.Fatalf("connection %d: %q, %v, want %q", i, got, err, want)
+				}
+			}
+			l.UnknownSNI = UnknownSNIReject
+			if err := s.Apply(t.Context(), Config{Listeners: []Listener{l}}); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := visit(t, s.addr(), client); err == nil || err.Error() != "remote error: tls: unrecognized name" {
+				t.Errorf("%q, %v, want alert 112", got, err)
+			}
+		})
+	}
+}
+
 // TestUnknownServerNameOfDemandedAlias: reject is about what the certificate carries,
 // however it was chosen.
 func TestUnknownServerNameOfDemandedAlias(t *testing.T) {
