@@ -121,10 +121,7 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 		return errors.Join(err, server.Close())
 	}
 	d.refusal = noUpgrade(eff, !given && anyPassword(eff.Keystores))
-	d.server <- server
-	d.monitor.follow(server)
-	go d.watchConfig(ctx, eff)
-	go d.takeOver(ctx, server)
+	d.follow(ctx, server, eff)
 	if caFile != "" { // serving doesn't wait for somebody to read it
 		go tellHowToConnect(ctx, cmd.OutOrStdout(), server, caFile)
 	}
@@ -132,6 +129,15 @@ func serve(cmd *cobra.Command, in config.Input) (err error) {
 		return &status{exitMachine, err}
 	}
 	return nil
+}
+
+// follow has signals, the configuration file and who watches this process act on
+// server, or hear of it.
+func (d *daemon) follow(ctx context.Context, server *framework.Server, eff *config.Effective) {
+	d.server <- server
+	d.monitor.follow(server)
+	go d.watchConfig(ctx, eff)
+	go d.takeOver(ctx, server)
 }
 
 // tellHowToConnect prints a command line below what is logged of the start.
