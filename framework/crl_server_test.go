@@ -248,6 +248,52 @@ func TestListIsGoodAgain(t *testing.T) {
 	soon(t, "a good reading", func() bool { return told.seen() == "crl false, trust true, crl true" })
 }
 
+// TestGoodAgainIsTold whatever became of the list meanwhile, and whoever read it when
+// it was damaged.
+func TestGoodAgainIsTold(t *testing.T) {
+	t.Parallel()
+	cas := newClientCAs(t)
+	list, good := filepath.Join(t.TempDir(), "clients.crl"), cas.by.get("a.pem").CRL(t, testca.CRL{})
+	put(t, list, good)
+	var told readingsTold
+	f, _ := fakeOf(t, testca.P256)
+	cfg := Config{
+		Listeners: []Listener{{Listen: "127.0.0.1:0", ClientAuth: ClientAuthRequire, ClientCA: TrustStore{Path: "a.pem"}, ClientCRL: list}},
+		Observer:  Observer{Reloaded: told.observe},
+	}.withListeners()
+	s, err := newServer(t.Context(), cfg, newKeys(&trusting{fake: f, by: cas.by}, "fake", &cfg)) // nobody watches but this test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var trouble complaint
+	look := func() { trouble.of(s, s.refresh(t.Context())) }
+	for i, step := range []struct {
+		list []byte // nil: there is none
+		read func()
+		want string
+	}{
+		{good[:len(good)-1], look, ""},
+		{good[:len(good)-1], look, "crl false"},
+		{nil, look, ""},
+		{good, look, "trust true, crl true"},
+		{good, look, ""},
+		{good[:len(good)-1], func() { _ = s.Reload(t.Context()) }, "crl false"},
+		{good, look, "trust true, crl true"},
+		{good, look, ""},
+	} {
+		if step.list != nil {
+			put(t, list, step.list)
+		} else if err := os.Remove(list); err != nil {
+			t.Fatal(err)
+		}
+		step.read()
+		if got := told.take(); got != step.want {
+			t.Errorf("step %d: told %q, want %q", i, got, step.want)
+		}
+	}
+}
+
 // While there is no key process to read trust stores, lists count all the same, and
 // the trust stores in use stay.
 func TestListIsTakenWithoutAKeyProcess(t *testing.T) {

@@ -116,6 +116,9 @@ func (s *Server) renewWith(ctx context.Context, next *state) error {
 	p, err := s.prepare(ctx, next)
 	s.toldContent(next.content, err)
 	if err != nil {
+		if slices.Equal(next.cfg.contentFiles(), now.cfg.contentFiles()) {
+			s.amiss.Store(true)
+		}
 		return err
 	}
 	if next.keys == now.keys {
@@ -199,6 +202,7 @@ func (s *Server) toldContent(c *content, err error) {
 	if err != nil {
 		return
 	}
+	s.amiss.Store(false)
 	if len(c.stores) > 0 {
 		s.told(reloadedTrust, nil)
 	}

@@ -40,6 +40,7 @@ type Server struct {
 	serves    chan struct{} // closed when Run accepts connections
 	ends      chan struct{} // closed when Run was told to end
 	drains    atomic.Bool   // nothing is to be accepted any more
+	amiss     atomic.Bool   // the files of content in use can't be read, as the Observer was told last
 	reloading sync.Mutex    // held while a new state is made and taken, and guards made
 	made      int           // listeners so far
 	starting  sync.Mutex    // held while listeners are started, and guards ending

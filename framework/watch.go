@@ -32,7 +32,7 @@ func (s *Server) watch() {
 	for {
 		now := s.now.Load()
 		w.Follow(now.cfg.contentFiles())
-		again := trouble.of(s, s.refresh(s.ctx, trouble.said))
+		again := trouble.of(s, s.refresh(s.ctx))
 		expiry.remind(s.log, s.now.Load().content, time.Now())
 		if !w.Wait(s.ctx, orDefault(again, orDefault(now.cfg.Options.Poll, defaultPoll)), now.over) {
 			return
@@ -56,9 +56,8 @@ func (c *Config) contentFiles() []string {
 // refresh makes new routes if trust stores or revocation lists say something else
 // than those in use do. On error these stay; but where nothing is wrong but that
 // there is no key process to read trust stores, lists are taken with those in use:
-// who is revoked is not to be let in for that. complained means that the Observer
-// was told last that something is wrong with them.
-func (s *Server) refresh(ctx context.Context, complained bool) error {
+// who is revoked is not to be let in for that.
+func (s *Server) refresh(ctx context.Context) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	now := s.now.Load()
@@ -77,7 +76,7 @@ func (s *Server) refresh(ctx context.Context, complained bool) error {
 	}
 	trust, crls := now.content.differs(next.content)
 	if !trust && !crls {
-		if complained && unread == nil { // they are again what they were
+		if s.amiss.Load() && unread == nil { // they are again what they were
 			s.toldContent(next.content, nil)
 		}
 		return unread
@@ -123,6 +122,7 @@ func (c *complaint) of(s *Server, err error) (again time.Duration) {
 	case !c.said:
 		c.said = true
 		s.toldContent(nil, err)
+		s.amiss.Store(true)
 		s.log.Error("trust stores and revocation lists: those in use stay", zap.Error(err))
 	}
 	return 0
