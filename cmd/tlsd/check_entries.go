@@ -32,7 +32,7 @@ func (r *checkReport) entries(ctx context.Context, keys *framework.Keys, eff *co
 	if err != nil {
 		return fmt.Errorf("list the entries of key manager %q: %w", keys.Tier(), err)
 	}
-	never, err := neverServed(ctx, keys.Manager())
+	never, err := neverServed(ctx, keys.Manager(), rolesOf(eff.Listeners))
 	if err != nil {
 		return fmt.Errorf("ask key manager %q what it would choose: %w", keys.Tier(), err)
 	}
@@ -113,12 +113,22 @@ type place struct {
 	alias   string
 }
 
-// neverServed asks what becomes of peers that take everything, as servers and as
-// clients, and returns why none of them gets an entry. Of a key manager that can't
-// say it returns none.
-func neverServed(ctx context.Context, manager plugin.Manager) (map[place]string, error) {
+// rolesOf returns what listeners need keys for, to serve clients last.
+func rolesOf(listeners []framework.Listener) []keymanager.Role {
+	for _, l := range listeners {
+		if l.BackendTLS.ClientCertificate || slices.ContainsFunc(l.Hosts, func(h framework.Host) bool { return h.BackendTLS.ClientCertificate }) {
+			return []keymanager.Role{keymanager.RoleClient, keymanager.RoleServer}
+		}
+	}
+	return []keymanager.Role{keymanager.RoleServer}
+}
+
+// neverServed asks what becomes of peers that take everything, in each role, and
+// returns why none of them gets an entry. Of a key manager that can't say it returns
+// none.
+func neverServed(ctx context.Context, manager plugin.Manager, roles []keymanager.Role) (map[place]string, error) {
 	var never map[place]string
-	for i, h := range easyHellos() {
+	for i, h := range easyHellos(roles) {
 		verdicts, err := manager.Explain(ctx, h)
 		if errors.Is(err, plugin.ErrUnsupported) {
 			return nil, nil
@@ -139,8 +149,8 @@ func neverServed(ctx context.Context, manager plugin.Manager) (map[place]string,
 }
 
 // easyHellos are of peers that verify whatever there is, SHA-1 included.
-func easyHellos() (hellos []*keymanager.Hello) {
-	for _, role := range []keymanager.Role{keymanager.RoleClient, keymanager.RoleServer} {
+func easyHellos(roles []keymanager.Role) (hellos []*keymanager.Hello) {
+	for _, role := range roles {
 		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 			hellos = append(hellos, &keymanager.Hello{
 				Role: role, Version: version, Auth: keymanager.AuthRSA | keymanager.AuthECDSA, Listener: "check",
