@@ -57,11 +57,12 @@ const includeCurves = "include jdk.disabled.namedcurves"
 // (java.security, "Algorithm restrictions"). property names it in errors, which
 // give the position of the fault in characters from 1.
 func parseRules(property, value string) ([]rule, error) {
-	text := value
+	text := strings.TrimSpace(value) // a YAML block scalar ends in a line break
+	offset := strings.Index(value, text)
 	if n := len(text); n >= 2 && text[0] == '"' && text[n-1] == '"' {
 		text = text[1 : n-1]
+		offset++
 	}
-	offset := (len(value) - len(text)) / 2
 	var rules []rule
 	for _, entry := range strings.Split(text, ",") {
 		p := &ruleParser{property: property, value: value, entry: entry, pos: offset}
@@ -90,22 +91,21 @@ type word struct {
 	at   int
 }
 
+// words splits at white space of every kind: expressions stand over several
+// lines in YAML.
 func (p *ruleParser) words(from, to int) []word {
 	var ws []word
-	for i := from; i < to; {
-		if p.entry[i] == ' ' || p.entry[i] == '\t' {
-			i++
-			continue
-		}
-		end := i
-		for end < to && p.entry[end] != ' ' && p.entry[end] != '\t' {
-			end++
-		}
-		ws = append(ws, word{p.entry[i:end], i})
-		i = end
+	for text := range strings.FieldsSeq(p.entry[from:to]) {
+		at := from + strings.Index(p.entry[from:to], text)
+		ws = append(ws, word{text, at})
+		from = at + len(text)
 	}
 	return ws
 }
+
+// oddInName reports whether r is in no name of an algorithm: a rule with such a
+// name would be in force in appearance only.
+func oddInName(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\'' }
 
 func (p *ruleParser) fail(at int, format string, args ...any) error {
 	return fmt.Errorf("parse %s: %s at position %d of %q", p.property, fmt.Sprintf(format, args...), p.pos+at+1, p.value)
@@ -114,6 +114,9 @@ func (p *ruleParser) fail(at int, format string, args ...any) error {
 func (p *ruleParser) parse(inTLS bool) (rule, error) {
 	first := p.words(0, len(p.entry))[0]
 	r := rule{text: strings.TrimSpace(p.entry), name: normalName(first.text)}
+	if i := strings.IndexFunc(first.text, oddInName); i >= 0 {
+		return r, p.fail(first.at+i, "the name %q of an algorithm has a character that none has: take it out,", first.text)
+	}
 	if strings.Contains(first.text, "*") {
 		if !inTLS || !strings.HasPrefix(first.text, "TLS_") {
 			return r, p.fail(first.at, "wildcard %q must begin with TLS_ and stand in %s", first.text, propertyTLS)

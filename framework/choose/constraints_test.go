@@ -150,6 +150,10 @@ func TestConstraintSyntaxErrorsHavePositions(t *testing.T) {
 		{"trailing-and", "RSA keySize < 1024 &", "a condition is missing"},
 		{"wildcard", "TLS_RSA_*", "must begin with TLS_ and stand in jdk.tls.disabledAlgorithms"},
 		{"quoted", `"RSA bogus"`, "at position 6 of"},
+		{"quoted-on-lines", "\n\"MD5,\n RSA bogus\"\n", "at position 13 of"},
+		{"zero-width-space", "MD5, SHA1\u200b", `has a character that none has: take it out, at position 10 of`},
+		{"control-character", "MD5\x00", "has a character that none has"},
+		{"names-in-quotes", `"MD5", "SHA1"`, "has a character that none has"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := ParseConstraints(keymanager.Constraints{CertPath: &tc.value}, false)
@@ -157,6 +161,23 @@ func TestConstraintSyntaxErrorsHavePositions(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestConstraintsMayStandOnLines puts rules as YAML's block scalars have them:
+// with line breaks between them and at the end.
+func TestConstraintsMayStandOnLines(t *testing.T) {
+	for _, value := range []string{
+		"SSLv3, TLSv1.2\n", "SSLv3,\nTLSv1.2\n", "SSLv3,\r\n\tTLSv1.2\r\n", "\"SSLv3, TLSv1.2\"\n", "SSLv3,\u00a0TLSv1.2\v\f",
+	} {
+		if parse(t, "", value, false).Version(tls.VersionTLS12) == nil {
+			t.Errorf("%q lets TLS 1.2 through", value)
+		}
+	}
+	weak := testca.NewRoot(t, testca.Spec{Name: "weak", Key: testca.RSA1024})
+	c := parse(t, "RSA\n  keySize\n  < 2048\n", "", false)
+	if c.Chain(chainOf(weak), keymanager.RoleServer, time.Now()) == nil {
+		t.Error("a condition on lines of its own lets RSA-1024 through")
 	}
 }
 
