@@ -155,13 +155,15 @@ func keyName(c *x509.Certificate) string {
 	return c.PublicKeyAlgorithm.String()
 }
 
+// certNames returns the names that c is chosen for: the common name is one where
+// there is no host name besides.
 func certNames(c *x509.Certificate) []string {
 	names := append([]string{}, c.DNSNames...)
-	for _, ip := range c.IPAddresses {
-		names = append(names, ip.String())
-	}
 	if len(names) == 0 && c.Subject.CommonName != "" {
 		names = append(names, c.Subject.CommonName)
+	}
+	for _, ip := range c.IPAddresses {
+		names = append(names, ip.String())
 	}
 	return names
 }

@@ -5,8 +5,11 @@ package admin
 
 import (
 	"context"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -133,6 +136,25 @@ func TestProfilesShowNoCommandLine(t *testing.T) {
 	}
 	if code, text, _ := answer(t, c, "GET", "http://"+addr+"/debug/pprof/cmdline", ""); code != 404 {
 		t.Errorf("cmdline: %d %q", code, text)
+	}
+}
+
+// TestNamesAreThoseThatCount for the choice.
+func TestNamesAreThoseThatCount(t *testing.T) {
+	t.Parallel()
+	ip := []net.IP{net.IPv4(192, 0, 2, 1)}
+	for _, tt := range []struct {
+		leaf x509.Certificate
+		want []string
+	}{
+		{x509.Certificate{Subject: pkix.Name{CommonName: "cn.test"}, DNSNames: []string{"a.test"}, IPAddresses: ip}, []string{"a.test", "192.0.2.1"}},
+		{x509.Certificate{Subject: pkix.Name{CommonName: "cn.test"}, IPAddresses: ip}, []string{"cn.test", "192.0.2.1"}},
+		{x509.Certificate{Subject: pkix.Name{CommonName: "cn.test"}}, []string{"cn.test"}},
+		{x509.Certificate{}, []string{}},
+	} {
+		if diff := cmp.Diff(tt.want, namesOf(&tt.leaf)); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 

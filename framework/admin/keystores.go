@@ -16,7 +16,7 @@ import (
 const listTimeout = 5 * time.Second
 
 // listing is the answer of /keystores. Entries have the form of tlsd keystore
-// list --json.
+// list --json, without the type of the key.
 type listing struct {
 	Tier       string  `json:"tier"`
 	Generation uint64  `json:"generation"`
@@ -64,12 +64,19 @@ func describe(e *keymanager.Entry) entry {
 		return out // it is not usable, and Reason says so
 	}
 	out.NotBefore, out.NotAfter = &leaf.NotBefore, &leaf.NotAfter
-	out.Names = append(out.Names, leaf.DNSNames...)
-	for _, ip := range leaf.IPAddresses {
-		out.Names = append(out.Names, ip.String())
-	}
-	if len(out.Names) == 0 && leaf.Subject.CommonName != "" {
-		out.Names = append(out.Names, leaf.Subject.CommonName)
-	}
+	out.Names = namesOf(leaf)
 	return out
+}
+
+// namesOf returns the names that leaf is chosen for: the common name is one where
+// there is no host name besides.
+func namesOf(leaf *x509.Certificate) []string {
+	names := append([]string{}, leaf.DNSNames...)
+	if len(names) == 0 && leaf.Subject.CommonName != "" {
+		names = append(names, leaf.Subject.CommonName)
+	}
+	for _, ip := range leaf.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names
 }

@@ -230,6 +230,27 @@ func TestSampleAlerts(t *testing.T) {
 	t.Run("promtool", func(t *testing.T) { promtool(t, "", "check", "rules", sample) })
 }
 
+// The alert of a reading that failed names the line that is written of each kind.
+func TestSampleAlertNamesLogLines(t *testing.T) {
+	alerts, err := os.ReadFile("../../configs/prometheus-alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, file := range map[string]string{
+		"keystore reload failed":                               "../../logging/fields.go",
+		"reload failed: the old state stays in use":            "../../cmd/tlsd/reload.go",
+		"trust stores and revocation lists: those in use stay": "../watch.go",
+	} {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if quoted := `"` + line + `"`; !strings.Contains(string(source), quoted) || !strings.Contains(string(alerts), quoted) {
+			t.Errorf("%s: not in both %s and the alerts", quoted, file)
+		}
+	}
+}
+
 // promtool has it check something. It is a large package that CI doesn't install.
 func promtool(t *testing.T, input string, args ...string) {
 	t.Helper()
