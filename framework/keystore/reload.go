@@ -6,6 +6,7 @@ package keystore
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"go.uber.org/zap"
@@ -87,32 +88,50 @@ func (v *Views[T]) prove(ctx context.Context, findings []finding) ([]*Store, err
 }
 
 // derived makes next the view with new readings in it, and these those in use,
-// and returns their places. Where there are none, or T can't be derived, next
-// stays.
+// and returns their places. Where T can't be derived from all of them together,
+// it takes those from which it can: a keystore that loses the default alias
+// doesn't keep the others old. Where there are none, next stays.
 func (v *Views[T]) derived(next *published[T], findings []finding, stores []*Store) (changed []*place) {
-	all := storesOf(v.places)
+	var pending []*place
 	for i, s := range stores {
 		if s != nil {
-			all[i] = s
-			changed = append(changed, v.places[i])
+			pending = append(pending, v.places[i])
 		}
 	}
-	if len(changed) == 0 {
-		return nil
+	if len(pending) > 1 && v.take(next, findings, stores, pending...) == nil {
+		return pending
 	}
-	view := &View{Generation: next.view.Generation + 1, Cause: next.cause, Entries: entriesOf(all, v.opt.KeepKeys)}
-	value, err := v.derive(view)
-	if err != nil {
-		for _, p := range changed {
-			p.refuse(findings[p.builder], err)
-		}
-		return nil
-	}
-	next.view, next.value = view, value
-	for _, p := range changed {
-		p.use(findings[p.builder], stores[p.builder])
+	for before := -1; before != len(pending); { // one may be of use with another only
+		before = len(pending)
+		pending = slices.DeleteFunc(pending, func(p *place) bool {
+			if err := v.take(next, findings, stores, p); err != nil {
+				p.refuse(findings[p.builder], err)
+				return false
+			}
+			changed = append(changed, p)
+			return true
+		})
 	}
 	return changed
+}
+
+// take makes next the view with the new readings of some places in it, and these
+// those in use. Where T can't be derived, next and the places stay.
+func (v *Views[T]) take(next *published[T], findings []finding, stores []*Store, places ...*place) error {
+	all := storesOf(v.places)
+	for _, p := range places {
+		all[p.builder] = stores[p.builder]
+	}
+	view := &View{Generation: v.Generation() + 1, Cause: next.cause, Entries: entriesOf(all, v.opt.KeepKeys)}
+	value, err := v.derive(view)
+	if err != nil {
+		return err
+	}
+	next.view, next.value = view, value
+	for _, p := range places {
+		p.use(findings[p.builder], stores[p.builder])
+	}
+	return nil
 }
 
 func (v *Views[T]) logChanged(p *place) {

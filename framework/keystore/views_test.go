@@ -12,6 +12,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -348,6 +349,41 @@ func TestDeriveErrorKeepsOldView(t *testing.T) {
 	}
 	if v.Current() != 7 || v.View().Generation != 7 {
 		t.Errorf("T %d and view %d, want 7", v.Current(), v.View().Generation)
+	}
+}
+
+// TestDeriveErrorHoldsUpNoOther: a keystore without which nothing can be derived
+// keeps itself old, and no other; what can be derived together only is.
+func TestDeriveErrorHoldsUpNoOther(t *testing.T) {
+	one, two, three := newShop(t), newShop(t), newShop(t)
+	one.write(one.entry("main"))
+	two.write(two.entry("b"))
+	three.write(three.entry("x"))
+	v, err := OpenViews(t.Context(), env(one.source(), two.source(), three.source()), ViewOptions{}, func(v *View) ([]string, error) {
+		names := usableAliases(v)
+		if !slices.Contains(names, "main") || slices.Contains(names, "bad") {
+			return nil, errors.New("not derived")
+		}
+		return names, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.write(one.entry("a"))
+	two.write(two.entry("c"))
+	if err := v.Reload(t.Context()); err == nil {
+		t.Error("no error about a lost alias")
+	}
+	if diff := cmp.Diff([]string{"main", "c", "x"}, v.Current()); diff != "" {
+		t.Error(diff)
+	}
+	two.write(two.entry("main"))
+	three.write(three.entry("bad"))
+	if err := v.Reload(t.Context()); err == nil {
+		t.Error("no error about a bad entry")
+	}
+	if diff := cmp.Diff([]string{"a", "main", "x"}, v.Current()); diff != "" || v.Generation() != 9 {
+		t.Errorf("generation %d, want 9; %s", v.Generation(), diff)
 	}
 }
 
