@@ -142,10 +142,13 @@ func checkSalt(salt []byte) error {
 	return nil
 }
 
-// readPBES2 reads the parameters of PBES2 (RFC 8018, A.4).
+// readPBES2 reads the parameters of PBES2 (RFC 8018, A.4). Java 8 to 10 put an
+// AlgorithmIdentifier with those into their place (JDK-8202837), which Java reads
+// to this day.
 func readPBES2(params cryptobyte.String, work *budget) (*scheme, error) {
 	var seq cryptobyte.String
-	if !params.ReadASN1(&seq, asn1.SEQUENCE) {
+	if !params.ReadASN1(&seq, asn1.SEQUENCE) ||
+		seq.PeekASN1Tag(asn1.OBJECT_IDENTIFIER) && (!seq.SkipASN1(asn1.OBJECT_IDENTIFIER) || !seq.ReadASN1(&seq, asn1.SEQUENCE)) {
 		return nil, &DamagedError{Where: "parameters of PBES2"}
 	}
 	kdf, kdfParams, err := readAlgorithm(&seq)

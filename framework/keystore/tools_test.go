@@ -192,6 +192,30 @@ func TestStoreOrderIsJavas(t *testing.T) {
 	}
 }
 
+// TestParametersOfOldJava: keytool reads them, and so do we.
+func TestParametersOfOldJava(t *testing.T) {
+	s := newShop(t)
+	testca.PKCS12{OldPBES2: true}.Write(t, s.path, storePassword, s.entry("a"), s.entry("b"))
+	for _, jdk := range testca.Keytools(t) {
+		testOldPBES2(t, jdk, s.path)
+	}
+	for _, e := range mustProve(t, s.source()).Entries {
+		if err := trySignature(e); err != nil {
+			t.Errorf("%s: %v", e.Alias, err)
+		}
+	}
+}
+
+// testOldPBES2 has keytool decrypt each key and write it anew.
+func testOldPBES2(t *testing.T, jdk testca.JDK, path string) {
+	out := filepath.Join(t.TempDir(), "new.p12")
+	runTool(t, jdk.Keytool(), "-importkeystore", "-noprompt", "-srckeystore", path, "-srcstorepass", storePassword,
+		"-destkeystore", out, "-deststoretype", "pkcs12", "-deststorepass", storePassword)
+	if list := keytoolList(t, jdk, out, "pkcs12"); len(list) != 2 {
+		t.Errorf("%s reads %d entries of 2", jdk.Name(), len(list))
+	}
+}
+
 // TestJKSOpensWithoutPassword, as in Java: its certificates are not encrypted.
 func TestJKSOpensWithoutPassword(t *testing.T) {
 	jdk := testca.Keytools(t)[0]

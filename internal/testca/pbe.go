@@ -40,7 +40,11 @@ func (w *writer) encrypt(plain []byte, password string) (algorithm, ciphertext [
 	prf := sequence(der(oidHMACSHA256), der(asn1.NullRawValue))
 	kdf := sequence(der(oidPBKDF2), sequence(der(salt), der(w.iterations), prf))
 	scheme := sequence(der(oidAES256CBC), der(iv))
-	return sequence(der(oidPBES2), sequence(kdf, scheme)), ciphertext
+	params := sequence(kdf, scheme)
+	if w.oldPBES2 {
+		params = sequence(der(oidPBES2), params)
+	}
+	return sequence(der(oidPBES2), params), ciphertext
 }
 
 // pad pads by PKCS #7, always copying.

@@ -26,6 +26,7 @@ type StoreEntry struct {
 type PKCS12 struct {
 	Iterations int  // of each key derivation; 0: 100
 	PlainCerts bool // don't encrypt the certificates
+	OldPBES2   bool // encode the parameters of PBES2 as Java 8 to 10 do (JDK-8202837)
 }
 
 // WritePKCS12 writes a keystore that keytool, openssl and go-pkcs12 (if it has
@@ -47,7 +48,7 @@ func (p PKCS12) Encode(t testing.TB, password string, entries ...StoreEntry) []b
 	if p.Iterations == 0 {
 		p.Iterations = 100
 	}
-	w := writer{t: t, iterations: p.Iterations, password: password, written: map[string]bool{}}
+	w := writer{t: t, iterations: p.Iterations, oldPBES2: p.OldPBES2, password: password, written: map[string]bool{}}
 	for _, e := range entries {
 		w.add(e)
 	}
@@ -79,6 +80,7 @@ var (
 type writer struct {
 	t          testing.TB
 	iterations int
+	oldPBES2   bool
 	password   string
 	keys       [][]byte
 	certs      [][]byte
