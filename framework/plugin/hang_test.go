@@ -68,7 +68,7 @@ func TestProcessWhoseCallsNeverEndIsReplaced(t *testing.T) {
 			}
 			eventually(t, "another process", func() bool { s := h.Status(); return s.Up && s.PID != pid })
 			if !h.logged("1 calls of " + tc.kind + " go on though their time is over") {
-				t.Error("the log doesn't say why the process was replaced")
+				t.Errorf("the log doesn't say why the process was replaced: %v", h.logs.All())
 			}
 		})
 	}
