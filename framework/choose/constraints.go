@@ -123,14 +123,19 @@ func (c *Constraints) Chain(chain []*x509.Certificate, role keymanager.Role, now
 }
 
 // Scheme returns nil where handshakes may be signed by s, else a *Violation
-// without a subject.
+// without a subject. Rules without conditions mean s by the names of its parts
+// too, as in the JDK: RSASSA-PSS, SHA256withECDSA or SHA256.
 func (c *Constraints) Scheme(s tls.SignatureScheme, role keymanager.Role, now time.Time) error {
 	if err := c.offered(s); err != nil {
 		return err
 	}
+	what := "handshake signature " + schemeName(s)
+	if err := c.connection(what, schemeParts(s)); err != nil {
+		return err
+	}
 	f := fact{names: []string{schemeName(s)}, bits: -1, role: role, use: useHandshakeSig, now: now}
 	if r := firstDenial(c.tls, f, c.compat); r != nil {
-		return &Violation{Rule: r.text, Algorithm: "handshake signature " + schemeName(s)}
+		return &Violation{Rule: r.text, Algorithm: what}
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // Rules without conditions of jdk.tls.disabledAlgorithms act on the connection
-// too: on protocol versions, cipher suites and key exchange groups.
+// too: on protocol versions, cipher suites, key exchange groups and this side's
+// signatures.
 
 // Version returns nil where protocol version v may be negotiated, else a
 // *Violation.
@@ -80,8 +81,8 @@ func (r *rule) inert(inTLS bool) string {
 	switch {
 	case slices.Contains(neverHere, r.name):
 		return ""
-	case inTLS && r.aboutHandshakes() && r.matches(schemeNames()):
-		return "acts on this side's signatures only: what peers may sign with can't be chosen here"
+	case inTLS && r.aboutHandshakes() && r.matches(schemeNames(len(r.conditions) == 0)):
+		return "acts on this side only: what peers may sign with can't be chosen here"
 	case r.matches(certificateNames()):
 		return ""
 	case !inTLS:
@@ -142,15 +143,20 @@ func certificateNames() []string {
 	return append(names, "secp224r1", "nist p-224", "1.3.132.0.33")
 }
 
-// schemeNames returns the handshake signature schemes that crypto/tls accepts;
-// those with SHA-1 it refuses whatever the rules say.
-func schemeNames() []string {
+// schemeNames returns the handshake signature schemes that crypto/tls accepts,
+// with the names of their parts where asked; those with SHA-1 it refuses
+// whatever the rules say.
+func schemeNames(parts bool) []string {
 	var names []string
 	for _, s := range []tls.SignatureScheme{
 		tls.PKCS1WithSHA256, tls.PKCS1WithSHA384, tls.PKCS1WithSHA512, tls.PSSWithSHA256, tls.PSSWithSHA384, tls.PSSWithSHA512,
 		tls.ECDSAWithP256AndSHA256, tls.ECDSAWithP384AndSHA384, tls.ECDSAWithP521AndSHA512, tls.Ed25519,
 	} {
-		names = append(names, schemeName(s))
+		all := schemeParts(s) // the scheme's own name first
+		if !parts {
+			all = all[:1]
+		}
+		names = append(names, all...)
 	}
 	return names
 }

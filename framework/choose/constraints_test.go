@@ -185,6 +185,9 @@ func TestConstraintsActOnTheConnection(t *testing.T) {
 	suite := func(id uint16) func(*Constraints) error { return func(c *Constraints) error { return c.Suite(id) } }
 	version := func(v uint16) func(*Constraints) error { return func(c *Constraints) error { return c.Version(v) } }
 	group := func(g tls.CurveID) func(*Constraints) error { return func(c *Constraints) error { return c.Group(g) } }
+	scheme := func(s tls.SignatureScheme) func(*Constraints) error {
+		return func(c *Constraints) error { return c.Scheme(s, keymanager.RoleServer, time.Now()) }
+	}
 	for _, tc := range []struct {
 		name, value string
 		ask         func(*Constraints) error
@@ -204,6 +207,15 @@ func TestConstraintsActOnTheConnection(t *testing.T) {
 		{"group", "x25519", group(tls.X25519), true},
 		{"group-hybrid-apart", "x25519", group(tls.X25519MLKEM768), false},
 		{"group-nist", "secp384r1", group(tls.CurveP384), true},
+		{"signature-scheme", "rsa_pss_rsae_sha256", scheme(tls.PSSWithSHA256), true},
+		{"signature-algorithm", "RSASSA-PSS", scheme(tls.PSSWithSHA256), true},
+		{"signature-algorithm-spares", "RSASSA-PSS", scheme(tls.PKCS1WithSHA256), false},
+		{"signature-and-hash", "SHA256withECDSA", scheme(tls.ECDSAWithP256AndSHA256), true},
+		{"signature-hash", "SHA256", scheme(tls.PKCS1WithSHA256), true},
+		{"signature-other-hash", "SHA-384", scheme(tls.PKCS1WithSHA256), false},
+		{"signature-curve", "secp256r1", scheme(tls.ECDSAWithP256AndSHA256), true},
+		{"signature-conditional", "SHA256 denyAfter 2019-01-01", scheme(tls.PKCS1WithSHA256), false},
+		{"signature-defaults", defaultTLS, scheme(tls.PKCS1WithSHA256), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if err := tc.ask(parse(t, "", tc.value, false)); (err != nil) != tc.denied {
@@ -222,7 +234,9 @@ func TestConstraintsThatCannotActAreQuoted(t *testing.T) {
 		{"typo", "SAH1", "", `"SAH1" matches no algorithm`},
 		{"tls13-suite", "", "TLS_AES_128_GCM_SHA256", "does not act on TLS 1.3"},
 		{"tls-typo", "", "TLSv1.4", "matches nothing"},
-		{"scheme", "", "rsa_pss_rsae_sha256", "this side's signatures only"},
+		{"scheme", "", "rsa_pss_rsae_sha256", "acts on this side only"},
+		{"signature", "", "RSASSA-PSS", "acts on this side only"},
+		{"part-with-condition", "", "SHA256 denyAfter 2030-01-01", ""},
 		{"conditional-protocol", "", "TLSv1.2 denyAfter 2030-01-01", "never applies: its conditions"},
 		{"good", "RSA keySize < 2048, secp256r1, MD5", "TLSv1.2, RC4, x25519, TLS_RSA_*, SHA1, TLSv1", ""},
 	} {

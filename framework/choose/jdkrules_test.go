@@ -244,19 +244,28 @@ func (w *ruleWorld) chainRules() []jdkRule {
 }
 
 // TestConstraintsOfTheJDK is AlgorithmConstraintsCheck: a signature algorithm of
-// jdk.tls.disabledAlgorithms keeps the chain out, and what is unchecked in.
+// jdk.tls.disabledAlgorithms keeps the chain out, and what is unchecked in, but
+// for keys that could sign no handshake.
 func TestConstraintsOfTheJDK(t *testing.T) {
 	w := newRuleWorld(t)
-	rules := "SHA256withECDSA"
-	env := keymanager.Env{Options: keymanager.Options{Constraints: keymanager.Constraints{TLS: &rules}}}
-	e := w.by("ec", testca.P256)
+	chain := w.under(w.rsa, "ec", testca.Spec{Key: testca.P256, KeyUsage: ds | ka, NoEKU: true})
+	own := w.by("ec", testca.P256)
 	for _, tt := range []struct {
-		name string
-		mk   maker
-		want string
-	}{{"sunx509", NewUnchecked, "ec"}, {"pkix", New, ""}, {"jdk_compat", newAsJDK, ""}} {
+		name, rules string
+		e           keymanager.Entry
+		mk          maker
+		want        string
+	}{
+		{"sunx509", "SHA256withRSA", chain, NewUnchecked, "ec"},
+		{"pkix", "SHA256withRSA", chain, New, ""},
+		{"jdk_compat", "SHA256withRSA", chain, newAsJDK, ""},
+		{"sunx509_cannot_sign", "SHA256withECDSA", own, NewUnchecked, ""},
+		{"pkix_cannot_sign", "SHA256withECDSA", own, New, ""},
+		{"jdk_compat_cannot_sign", "SHA256withECDSA", own, newAsJDK, ""},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := pick(t, mustNew(t, tt.mk, env, e), modern("")); got != tt.want {
+			env := keymanager.Env{Options: keymanager.Options{Constraints: keymanager.Constraints{TLS: &tt.rules}}}
+			if got := pick(t, mustNew(t, tt.mk, env, tt.e), modern("")); got != tt.want {
 				t.Errorf("chosen %q, want %q", got, tt.want)
 			}
 		})
