@@ -4,10 +4,9 @@
 package e2e
 
 import (
+	"bytes"
 	"crypto/tls"
-	"os"
 	"path/filepath"
-	"regexp"
 	"syscall"
 	"testing"
 	"time"
@@ -69,18 +68,22 @@ func TestCaseK11_AliasVanishesAtHangUp(t *testing.T) {
 	}
 }
 
-// TestCaseR09_DefaultPeriod of looking for changes that no event tells of.
+// TestCaseR09_DefaultPeriod of looking for changes that no event tells of, without
+// a word of it in the configuration.
 func TestCaseR09_DefaultPeriod(t *testing.T) {
 	t.Parallel()
-	reference, err := os.ReadFile(filepath.Join(repository, "configs/reference.yaml"))
-	if err != nil {
-		t.Fatal(err)
+	root, path := rootOf(t, testca.P256), filepath.Join(t.TempDir(), "ks.pem")
+	content := func(name string) []byte {
+		c := issue(t, root, testca.Spec{Name: name})
+		b := append(c.CertPEM(), c.KeyPEM()...)
+		return append(b, bytes.Repeat([]byte{'\n'}, 4096-len(b))...)
 	}
-	m := regexp.MustCompile(`(?m)^#? ?reload_poll: (\S+)`).FindSubmatch(reference)
-	if m == nil {
-		t.Fatal("the reference has no reload_poll")
-	}
-	if period, err := time.ParseDuration(string(m[1])); err != nil || period <= 0 || period > 30*time.Second {
-		t.Errorf("%s, %v; want at most 30s", m[1], err)
+	d := start(t, "--keystore", writeFile(t, path, content("old")))
+	checkServed(t, d, "w.test", "old")
+	silently(t, path, content("new"))
+	for end := time.Now().Add(30 * time.Second); served(t, d, "w.test").Subject.CommonName != "new"; time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not served within 30 s\n%s", d.log)
+		}
 	}
 }
