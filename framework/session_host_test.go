@@ -21,7 +21,7 @@ import (
 	"github.com/tlsd/tlsd/internal/testca"
 )
 
-// trusting is a fake whose trust stores hold one certificate each.
+// trusting is a fake with trust stores.
 type trusting struct {
 	*fake
 	by *trustFiles
@@ -30,20 +30,37 @@ type trusting struct {
 // trustFiles are trust stores by path, which may change while a Server runs.
 type trustFiles struct{ by sync.Map }
 
+// get returns the first certificate of a trust store; nil: there is no such one.
 func (f *trustFiles) get(path string) *testca.Cert {
-	c, _ := f.by.Load(path)
-	cert, _ := c.(*testca.Cert)
-	return cert
+	if all := f.all(path); len(all) > 0 {
+		return all[0]
+	}
+	return nil
 }
 
-func (f *trustFiles) set(path string, c *testca.Cert) { f.by.Store(path, c) }
+func (f *trustFiles) all(path string) []*testca.Cert {
+	all, _ := f.by.Load(path)
+	certs, _ := all.([]*testca.Cert)
+	return certs
+}
+
+// set puts certificates into a trust store; nil removes it.
+func (f *trustFiles) set(path string, certs ...*testca.Cert) {
+	if len(certs) == 1 && certs[0] == nil {
+		certs = nil
+	}
+	f.by.Store(path, certs)
+}
 
 func (m *trusting) Trust(_ context.Context, path, _ string, _ keymanager.PasswordRef) ([][]byte, []string, error) {
-	c := m.by.get(path)
-	if c == nil {
+	var ders [][]byte
+	for _, c := range m.by.all(path) {
+		ders = append(ders, c.DER)
+	}
+	if len(ders) == 0 {
 		return nil, nil, fs.ErrNotExist
 	}
-	return [][]byte{c.DER}, nil, nil
+	return ders, nil, nil
 }
 
 // serveTrusting runs a Server over a fake whose trust stores are those of by.
@@ -232,7 +249,8 @@ func TestNewTrustEndsSessions(t *testing.T) {
 }
 
 // TestNewTrustEndsConnections of HTTP clients with their next request, where a
-// reload with the same CAs leaves them alone.
+// reload with the same CAs leaves them alone. The request is answered if the client's
+// CA is still trusted.
 func TestNewTrustEndsConnections(t *testing.T) {
 	cas := newClientCAs(t)
 	s := serveTrusting(t, Config{Listeners: []Listener{{
@@ -244,10 +262,14 @@ func TestNewTrustEndsConnections(t *testing.T) {
 			client := s.httpClient(t, h2)
 			client.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{cas.client}
 			for i, tt := range []struct {
-				trusted *testca.Cert
+				trusted []*testca.Cert
 				want    string
-			}{{a, "new connection"}, {a, "same connection"}, {b, "421"}, {b, "refused"}} {
-				cas.by.set("a.pem", tt.trusted)
+			}{
+				{[]*testca.Cert{a}, "new connection"}, {[]*testca.Cert{a}, "same connection"},
+				{[]*testca.Cert{a, b}, "same connection"}, {[]*testca.Cert{a, b}, "new connection"},
+				{[]*testca.Cert{b}, "421"}, {[]*testca.Cert{b}, "refused"},
+			} {
+				cas.by.set("a.pem", tt.trusted...)
 				if err := s.Reload(t.Context()); err != nil {
 					t.Fatal(err)
 				}

@@ -8,8 +8,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -23,6 +25,7 @@ type site struct {
 	place int      // among the sites of the route; 0: the listener's own
 	tls   *tls.Config
 	rules clientRules
+	roots []*x509.Certificate // that client certificates have to lead to; nil: none is asked for
 
 	revocation *revocation // of client certificates; nil: no list is given
 	way
@@ -95,7 +98,7 @@ func (b *builder) askClients(ctx context.Context, s *site) error {
 	if err != nil {
 		return err
 	}
-	s.tls.ClientCAs = ca.pool
+	s.tls.ClientCAs, s.roots = ca.pool, ca.certs
 	s.rules = sha256.Sum256(fmt.Appendf(nil, "%s %x", s.cfg.ClientAuth, ca.digest))
 	if s.cfg.ClientCRL == "" {
 		return nil
@@ -105,6 +108,22 @@ func (b *builder) askClients(ctx context.Context, s *site) error {
 		s.tls.VerifyConnection = s.revocation.verify
 	}
 	return err
+}
+
+// admits reports whether the rules of s let a client in that made the handshake of
+// state under others: it showed a certificate that leads to what is trusted now, or
+// none where none is required. What s would have asked for and it had no chance to
+// show doesn't count for it.
+func (s *site) admits(state *tls.ConnectionState) bool {
+	if s.roots == nil {
+		return true
+	}
+	if len(state.VerifiedChains) == 0 {
+		return s.cfg.ClientAuth != ClientAuthRequire
+	}
+	return slices.ContainsFunc(state.VerifiedChains, func(chain []*x509.Certificate) bool {
+		return slices.ContainsFunc(s.roots, chain[len(chain)-1].Equal)
+	})
 }
 
 // way returns where the connections of l go.

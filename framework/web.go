@@ -58,9 +58,9 @@ func newWeb(ctx context.Context, l *listener, limits Limits) *http.Server {
 type connKey struct{}
 
 // serveHTTP hands a request to the site of its connection, unless its Host is
-// for another, or a reload has replaced the rules that its client was held to: who
-// takes that name, or this one still, connects anew and is held to what counts
-// there (RFC 9110, 15.5.20).
+// for another, or a reload has made rules that its client doesn't meet: who takes
+// that name, or this one still, connects anew and is held to what counts there (RFC
+// 9110, 15.5.20). Who meets the new rules gets one more answer on this connection.
 func (l *listener) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if !isHost(r.Host) {
 		http.Error(w, "400 Bad Request: malformed Host", http.StatusBadRequest)
@@ -74,7 +74,7 @@ func (l *listener) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	route, began := l.route.Load(), own.site
 	here := route.siteOf(own.state.ServerName)
 	switch {
-	case here.rules != began.rules || here.handler == nil:
+	case here.handler == nil || here.rules != began.rules && !here.admits(own.state):
 		http.Error(lastAnswer{w}, "421 Misdirected Request: other rules count here than when this connection began: connect anew", http.StatusMisdirectedRequest)
 		return
 	case route.misdirects(r.Host, here):
@@ -83,6 +83,9 @@ func (l *listener) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	case here.revocation != began.revocation && here.revocation.check(own.state.VerifiedChains) != nil:
 		http.Error(lastAnswer{w}, "403 Forbidden: the client certificate is revoked, or the revocation list of its issuer is out of date", http.StatusForbidden)
 		return
+	}
+	if here.rules != began.rules {
+		w = lastAnswer{w}
 	}
 	here.handler.ServeHTTP(w, r)
 }
