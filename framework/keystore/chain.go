@@ -28,6 +28,7 @@ type certificate struct {
 	name       string // PKCS#12 attributes
 	localKeyID []byte
 	trusted    bool
+	distrust   error // why it is no anchor though it lies in a trust store
 }
 
 func newCertificate(der []byte) *certificate {

@@ -8,9 +8,6 @@ import (
 	"encoding/pem"
 	"fmt"
 	"strings"
-
-	"golang.org/x/crypto/cryptobyte"
-	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
 const pemBegin = "-----BEGIN "
@@ -99,13 +96,12 @@ func (r *reader) readBlock(b *pem.Block) (*Entry, error) {
 	switch b.Type {
 	case "CERTIFICATE", "X509 CERTIFICATE":
 		r.certs = append(r.certs, newCertificate(b.Bytes))
-	case "TRUSTED CERTIFICATE": // OpenSSL's: the certificate and then its trust settings
-		s := cryptobyte.String(b.Bytes)
-		var der cryptobyte.String
-		if !s.ReadASN1Element(&der, asn1.SEQUENCE) {
-			return nil, &DamagedError{Where: "trusted certificate"}
+	case "TRUSTED CERTIFICATE":
+		c, err := readTrusted(b.Bytes)
+		if err != nil {
+			return nil, err
 		}
-		r.certs = append(r.certs, newCertificate(der))
+		r.certs = append(r.certs, c)
 	case "PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY":
 		if strings.Contains(b.Headers["Proc-Type"], "ENCRYPTED") {
 			key, err := readDEK(b)

@@ -39,11 +39,12 @@ func Trusted(ctx context.Context, path, typ string, pw keymanager.PasswordRef, l
 	warnings = s.opening
 	var first error // why one is left out
 	for _, c := range s.trusted(&warnings) {
-		if c.err == nil {
+		cause := cmp.Or(c.err, c.distrust)
+		if cause == nil {
 			certs = append(certs, c.parsed)
 			continue
 		}
-		err := fmt.Errorf("number %d, %q: %w", slices.Index(s.certs, c)+1, c.title(), c.err)
+		err := fmt.Errorf("number %d, %q: %w", slices.Index(s.certs, c)+1, c.title(), cause)
 		warnings = append(warnings, fmt.Sprintf("a certificate is left out: %v", err))
 		first = cmp.Or(first, err)
 	}
@@ -51,7 +52,7 @@ func Trusted(ctx context.Context, path, typ string, pw keymanager.PasswordRef, l
 	case len(certs) > 0:
 		return certs, warnings, nil
 	case first != nil:
-		return nil, warnings, fmt.Errorf("%w that can be read: %w", ErrNoTrusted, first)
+		return nil, warnings, fmt.Errorf("%w that can be used: %w", ErrNoTrusted, first)
 	}
 	return nil, warnings, fmt.Errorf("%w; %s", ErrNoTrusted, s.census())
 }
