@@ -53,7 +53,7 @@ func (r *reader) readPEMFile(data []byte) ([]*Entry, error) {
 		return nil, err
 	case format != PEM:
 		return nil, &FormatError{Want: PEM, Got: string(format), Hint: "a PKCS#12, JKS or JCEKS keystore stands alone"}
-	case data[0] == asn1TagSequence:
+	case isDER(data):
 		return r.readDER(data)
 	}
 	return r.readBlocks(data)

@@ -38,6 +38,8 @@ func TestPEMAsPeopleWriteIt(t *testing.T) {
 		{"crlf", []string{strings.ReplaceAll(chain+key, "\n", "\r\n")}, []*testca.Cert{leaf, ca}},
 		{"bom", []string{"\ufeff" + chain + key}, []*testca.Cert{leaf, ca}},
 		{"text-between", []string{"Bag Attributes\n  x: y\n" + chain + "\nsubject=CN = leaf\n" + key + "end"}, []*testca.Cert{leaf, ca}},
+		{"text-that-begins-with-0", []string{"01 of 02\n" + chain + key}, []*testca.Cert{leaf, ca}},
+		{"text-like-a-sequence", []string{"0\n0\b01234567\n" + chain + key}, []*testca.Cert{leaf, ca}},
 		{"no-last-newline", []string{chain + strings.TrimSpace(key)}, []*testca.Cert{leaf, ca}},
 		{"repeated", []string{chain + chain + key}, []*testca.Cert{leaf, ca}},
 		{"der-pair", []string{string(leaf.DER), keyDER(t, key)}, []*testca.Cert{leaf}},

@@ -52,7 +52,7 @@ func sniff(b []byte) (Format, error) {
 			return JCEKS, nil
 		}
 	}
-	if b[0] == asn1TagSequence {
+	if isDER(b) {
 		return sniffDER(b)
 	}
 	if bytes.Contains(b, []byte(pemBegin)) {
@@ -62,6 +62,16 @@ func sniff(b []byte) (Format, error) {
 }
 
 const asn1TagSequence = byte(asn1.SEQUENCE)
+
+// isDER reports whether b is ASN.1 and no text with PEM blocks: that may begin
+// with the digit 0, which is the tag of a sequence.
+func isDER(b []byte) bool {
+	if b[0] != asn1TagSequence || !bytes.Contains(b, []byte(pemBegin)) {
+		return b[0] == asn1TagSequence
+	}
+	_, err := sniffDER(b)
+	return err == nil
+}
 
 func sniffDER(b []byte) (Format, error) {
 	der, _, err := toDER(b)
@@ -74,15 +84,43 @@ func sniffDER(b []byte) (Format, error) {
 	case derPKCS8, derEncryptedPKCS8, derPKCS1, derSEC1, derCertificate:
 		return PEM, nil
 	case derPKCS7:
-		return "", &FormatError{Got: "PKCS#7 (certificates without a key)", Hint: "openssl pkcs7 -inform DER -print_certs writes them as PEM"}
+		return "", &FormatError{Got: gotPKCS7, Hint: "openssl pkcs7 -inform DER -print_certs writes them as PEM"}
+	case derRequest:
+		return "", &FormatError{Got: gotRequest, Hint: hintRequest}
+	case derCRL:
+		return "", &FormatError{Got: gotCRL, Hint: hintCRL}
+	case derBCFKS:
+		return "", &FormatError{Got: "probably a BouncyCastle keystore (BCFKS)", Hint: hintBouncyCastle}
 	}
 	return "", &FormatError{Got: "ASN.1 of another kind", Hint: "PKCS#12, JKS, JCEKS and PEM are read"}
 }
+
+// What lies beside keystores and is none, and what to do about it.
+const (
+	gotPKCS7         = "PKCS#7 (certificates without a key)"
+	gotRequest       = "a certificate request"
+	hintRequest      = "name the certificate that the CA issued for it"
+	gotCRL           = "a revocation list"
+	hintCRL          = "client_crl takes those"
+	hintBouncyCastle = "keytool -importkeystore with the BouncyCastle provider and -deststoretype pkcs12 converts it"
+)
 
 func sniffPEM(b []byte) (Format, error) {
 	for _, name := range []string{"PKCS12", "PFX"} {
 		if bytes.Contains(b, []byte(pemBegin+name+"-----")) {
 			return "", &FormatError{Got: "PKCS#12 in PEM armour", Hint: "decode it: sed '/^-----/d' OLD | base64 -d > NEW"}
+		}
+	}
+	if bytes.Contains(b, []byte("CERTIFICATE-----")) || bytes.Contains(b, []byte("KEY-----")) {
+		return PEM, nil
+	}
+	for _, other := range []struct{ end, got, hint string }{
+		{"PKCS7-----", gotPKCS7, "openssl pkcs7 -print_certs writes them as PEM"},
+		{"CERTIFICATE REQUEST-----", gotRequest, hintRequest},
+		{"X509 CRL-----", gotCRL, hintCRL},
+	} {
+		if bytes.Contains(b, []byte(other.end)) {
+			return "", &FormatError{Got: other.got, Hint: other.hint}
 		}
 	}
 	return PEM, nil
@@ -96,7 +134,7 @@ func notAKeystore(b []byte) error {
 	case isBase64(b):
 		return &FormatError{Got: "base64 text (of a Kubernetes secret?)", Hint: "decode it: base64 -d OLD > NEW"}
 	case len(b) >= 4 && binary.BigEndian.Uint32(b) <= 2:
-		return &FormatError{Got: "probably a BouncyCastle keystore (BKS or UBER)", Hint: "keytool -importkeystore with the BouncyCastle provider and -deststoretype pkcs12 converts it"}
+		return &FormatError{Got: "probably a BouncyCastle keystore (BKS or UBER)", Hint: hintBouncyCastle}
 	}
 	got := "something else"
 	if utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 {
@@ -140,6 +178,9 @@ const (
 	derPKCS1
 	derSEC1
 	derCertificate
+	derRequest
+	derCRL
+	derBCFKS
 )
 
 // derKind tells what der holds by the first two elements of its sequence.
@@ -170,9 +211,31 @@ func derKind(der []byte) kindOfDER {
 	case firstTag == asn1.SEQUENCE && secondTag == asn1.OCTET_STRING:
 		return derEncryptedPKCS8
 	case firstTag == asn1.SEQUENCE && secondTag == asn1.SEQUENCE:
-		return derCertificate
+		return signedKind(first, seq)
 	case firstTag == asn1.OBJECT_IDENTIFIER:
 		return derPKCS7
 	}
 	return derOther
+}
+
+// signedKind tells apart what begins with two sequences, of which first is what
+// is signed and rest follows them: what is none of the others is a certificate,
+// if a damaged one. A request (RFC 2986, 4.1) has attributes after two sequences,
+// a revocation list (RFC 5280, 5.1) a time; BCFKS has no signature.
+func signedKind(first, rest cryptobyte.String) kindOfDER {
+	version := first.PeekASN1Tag(asn1.INTEGER)
+	if version && !first.SkipASN1(asn1.INTEGER) || !first.SkipASN1(asn1.SEQUENCE) {
+		return derCertificate
+	}
+	if !rest.PeekASN1Tag(asn1.BIT_STRING) && first.PeekASN1Tag(asn1.OCTET_STRING) {
+		return derBCFKS
+	}
+	switch {
+	case !first.SkipASN1(asn1.SEQUENCE):
+	case first.PeekASN1Tag(asn1.UTCTime), first.PeekASN1Tag(asn1.GeneralizedTime):
+		return derCRL
+	case version && (first.Empty() || first.PeekASN1Tag(asn1.Tag(0).Constructed().ContextSpecific())):
+		return derRequest
+	}
+	return derCertificate
 }
