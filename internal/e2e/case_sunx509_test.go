@@ -31,9 +31,9 @@ func TestCaseK05_EachOfTwelveUnderSunX509(t *testing.T) {
 	for i, addr := range addrs {
 		checkServed(t, &daemon{t: t, addr: addr, log: d.log}, "w.test", fmt.Sprint("n", 12-i))
 	}
-	any := start(t, append(s.args(), "--keymanager", "sunx509")...)
-	ask{"ecdsa", "w.test", ecSuites12, "n12"}.of(t, any)
-	ask{"rsa", "w.test", rsaSuites12, "n11"}.of(t, any)
+	plain := start(t, append(s.args(), "--keymanager", "sunx509")...)
+	ask{"ecdsa", "w.test", ecSuites12, "n12"}.of(t, plain)
+	ask{"rsa", "w.test", rsaSuites12, "n11"}.of(t, plain)
 }
 
 // TestCaseK14_UnderSunX509: marks, line ends and text in a PEM file.
