@@ -5,6 +5,7 @@ package keystore
 
 import (
 	"bytes"
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	encodingasn1 "encoding/asn1"
@@ -35,6 +36,9 @@ func newCertificate(der []byte) *certificate {
 	c := &certificate{der: der}
 	if c.parsed, c.err = x509.ParseCertificate(der); c.err == nil {
 		c.subject, c.issuer = c.parsed.RawSubject, c.parsed.RawIssuer
+		if k, ok := c.parsed.PublicKey.(*rsa.PublicKey); ok && k.N.BitLen() > maxRSA {
+			c.parsed, c.err = nil, rsaSize(k.N)
+		}
 		return c
 	}
 	var serial []byte

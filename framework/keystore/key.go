@@ -18,8 +18,13 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// minRSA is the smallest RSA modulus, in bits, that Go signs with.
-const minRSA = 1024
+// Sizes of RSA moduli in bits: the smallest that Go signs with, and the largest
+// that Java and OpenSSL work with. One that is larger costs minutes to compute
+// with, of which no context knows.
+const (
+	minRSA = 1024
+	maxRSA = 16384
+)
 
 // parseKey parses a private key, PKCS#8, PKCS#1 or SEC 1. It returns a
 // *KeyTypeError for a key that is in order and of no use to TLS here. der stays
@@ -77,9 +82,7 @@ func readKey(der []byte) (strict []byte, kind kindOfDER, err error) {
 func usableType(public crypto.PublicKey) error {
 	switch k := public.(type) {
 	case *rsa.PublicKey:
-		if k.N.BitLen() >= minRSA {
-			return nil
-		}
+		return rsaSize(k.N)
 	case *ecdsa.PublicKey:
 		switch k.Curve {
 		case elliptic.P256(), elliptic.P384(), elliptic.P521():
@@ -182,10 +185,18 @@ func rsaKeyType(der []byte) error {
 	s := cryptobyte.String(der)
 	var seq cryptobyte.String
 	n := new(big.Int)
-	if !s.ReadASN1(&seq, asn1.SEQUENCE) || !seq.SkipASN1(asn1.INTEGER) || !seq.ReadASN1Integer(n) || n.BitLen() >= minRSA {
+	if !s.ReadASN1(&seq, asn1.SEQUENCE) || !seq.SkipASN1(asn1.INTEGER) || !seq.ReadASN1Integer(n) {
 		return nil
 	}
-	return &KeyTypeError{Type: fmt.Sprintf("RSA-%d", n.BitLen())}
+	return rsaSize(n)
+}
+
+// rsaSize returns a *KeyTypeError if a modulus is too small or too large.
+func rsaSize(n *big.Int) error {
+	if bits := n.BitLen(); bits < minRSA || bits > maxRSA {
+		return &KeyTypeError{Type: fmt.Sprintf("RSA-%d", bits)}
+	}
+	return nil
 }
 
 // samePublic compares public keys. A key of a type that has no Equal is none of
