@@ -5,6 +5,7 @@ package keystore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	stdpbkdf2 "crypto/pbkdf2"
 	"crypto/sha1"
@@ -13,6 +14,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"hash"
+	"math"
 	"testing"
 )
 
@@ -167,5 +169,15 @@ func TestBudgetAdmitsTenThousandKeys(t *testing.T) {
 	}
 	if err := b.sum(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestBudgetWithoutEnd: a limit that is no limit refuses nothing.
+func TestBudgetWithoutEnd(t *testing.T) {
+	for _, iterations := range []int{math.MaxInt / 32, math.MaxInt / 2, math.MaxInt} {
+		b := newBudget(Limits{Iterations: iterations})
+		if err := cmp.Or(b.one(10_000), b.sum()); err != nil {
+			t.Errorf("limit %d: %v", iterations, err)
+		}
 	}
 }

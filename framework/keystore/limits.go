@@ -31,7 +31,7 @@ func newBudget(l Limits) *budget {
 	if each <= 0 {
 		each = defaultIterations
 	}
-	return &budget{each: each, all: each * fileIterations}
+	return &budget{each: each, all: min(each, math.MaxInt64/fileIterations) * fileIterations}
 }
 
 // one checks the iteration count of one derivation and adds it to the sum that
