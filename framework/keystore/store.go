@@ -129,14 +129,15 @@ func (s *Store) advise(err error) error {
 	if !ok || u.Hint != "" {
 		return err
 	}
+	const keytool = "keytool -importkeystore -srckeystore OLD -destkeystore NEW -deststoretype pkcs12"
 	c := *u
 	switch s.Format {
-	case PKCS12:
-		c.Hint = "convert it: openssl pkcs12 -legacy -in OLD -out TEMP.pem && openssl pkcs12 -export -in TEMP.pem -out NEW, then remove TEMP.pem"
-	case PEM:
-		c.Hint = "convert it: openssl pkcs8 -topk8 -v2 aes-256-cbc -in OLD -out NEW"
+	case PKCS12: // openssl exports one key and no more
+		c.Hint = "convert it: openssl pkcs12 -legacy -in OLD -out TEMP.pem && openssl pkcs12 -export -in TEMP.pem -out NEW, then remove TEMP.pem; with more than one key: " + keytool
+	case PEM: // most of what is not read here is in OpenSSL's legacy provider
+		c.Hint = "convert it: openssl pkcs8 -provider legacy -provider default -topk8 -v2 aes-256-cbc -in OLD -out NEW"
 	default:
-		c.Hint = "convert it: keytool -importkeystore -srckeystore OLD -destkeystore NEW -deststoretype pkcs12"
+		c.Hint = "convert it: " + keytool
 	}
 	return &c
 }
