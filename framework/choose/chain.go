@@ -11,7 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/tlsd/tlsd/internal/dn"
 )
 
 // chainTraits is what a choice needs to know of the certificates of a chain.
@@ -45,7 +46,7 @@ func traitsOfChain(leaf *x509.Certificate, chain [][]byte, m mode) (chainTraits,
 		if cert != nil {
 			t.parsed = append(t.parsed, cert)
 		}
-		t.issuers = append(t.issuers, canonicalName(c.TBS.Issuer.FullBytes))
+		t.issuers = append(t.issuers, dn.Canonical(c.TBS.Issuer.FullBytes))
 		top := m != jdkPKIX && i == len(chain)-1 && c.selfSigned(cert)
 		if s := signatureOf(c.Algorithm); !top && !slices.Contains(t.signatures, s) {
 			t.signatures = append(t.signatures, s)
@@ -145,26 +146,4 @@ func pssSignature(alg pkix.AlgorithmIdentifier) signature {
 		return signature{"RSASSA-PSS with SHA512", pssSHA512 | pssPSSSHA512}
 	}
 	return s
-}
-
-// canonicalName returns a distinguished name (DER of RDNSequence) in a form
-// that is equal for names that X.500 takes for equal: whatever the string type,
-// case and inner white space (RFC 5280, 7.1). What can't be read stands for
-// itself.
-func canonicalName(der []byte) string {
-	var rdns pkix.RDNSequence
-	if rest, err := asn1.Unmarshal(der, &rdns); err != nil || len(rest) > 0 {
-		return string(der)
-	}
-	var b strings.Builder
-	for _, rdn := range rdns {
-		parts := make([]string, len(rdn))
-		for i, av := range rdn {
-			value := strings.Join(strings.Fields(fmt.Sprint(av.Value)), " ")
-			parts[i] = fmt.Sprintf("%v=%q", av.Type, strings.ToLower(value))
-		}
-		slices.Sort(parts)
-		b.WriteString(strings.Join(parts, "+") + ",")
-	}
-	return b.String()
 }

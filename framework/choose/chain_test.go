@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/internal/dn"
 	"github.com/tlsd/tlsd/internal/testca"
 )
 
@@ -95,7 +96,7 @@ func TestIssuersCompareAsX500Names(t *testing.T) {
 		}
 		return der
 	}
-	want := canonicalName(rdn(asn1.TagPrintableString, "Example CA"))
+	want := dn.Canonical(rdn(asn1.TagPrintableString, "Example CA"))
 	for _, tt := range []struct {
 		name string
 		der  []byte
@@ -110,7 +111,7 @@ func TestIssuersCompareAsX500Names(t *testing.T) {
 		{"empty", nil, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := canonicalName(tt.der) == want; got != tt.same {
+			if got := dn.Canonical(tt.der) == want; got != tt.same {
 				t.Errorf("equal = %v", got)
 			}
 		})
@@ -161,7 +162,7 @@ func FuzzChainNeverPanics(f *testing.F) {
 			t.Errorf("%d issuers of a chain of two", len(got.issuers))
 		}
 		//lint:ignore SA4000 two calls with one argument are the point
-		if canonicalName(der) != canonicalName(der) {
+		if dn.Canonical(der) != dn.Canonical(der) {
 			t.Error("a name is not equal to itself")
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/internal/dn"
 )
 
 // model is a second way to choose, by a linear walk that can be switched from
@@ -213,7 +214,7 @@ func (m *model) takesSuite(c *candidate) bool {
 
 func (m *model) takesIssuers(c *candidate) bool {
 	return len(m.q.hello.Issuers) == 0 || slices.ContainsFunc(m.q.hello.Issuers, func(der []byte) bool {
-		return slices.Contains(c.chain.issuers, canonicalName(der))
+		return slices.Contains(c.chain.issuers, dn.Canonical(der))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/internal/dn"
 )
 
 // peer is a hello in the form that candidates are held against.
@@ -38,7 +39,7 @@ func newPeer(h *keymanager.Hello, t *table, m mode) peer {
 	}
 	if h.Role == keymanager.RoleClient {
 		for _, der := range h.Issuers {
-			p.issuers = append(p.issuers, canonicalName(der))
+			p.issuers = append(p.issuers, dn.Canonical(der))
 		}
 		return p
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 
 	"github.com/tlsd/tlsd/framework/keymanager"
+	"github.com/tlsd/tlsd/internal/dn"
 )
 
 // certificate is one certificate of a store. One that Go does not parse may
@@ -26,6 +27,8 @@ type certificate struct {
 	err             error
 	subject, issuer []byte // DER of the names; nil where not even they can be read
 
+	subjectName, issuerName string // the same, as they compare whatever way they are encoded
+
 	name       string // PKCS#12 attributes
 	localKeyID []byte
 	trusted    bool
@@ -34,6 +37,7 @@ type certificate struct {
 
 func newCertificate(der []byte) *certificate {
 	c := &certificate{der: der}
+	defer func() { c.subjectName, c.issuerName = dn.Canonical(c.subject), dn.Canonical(c.issuer) }()
 	if c.parsed, c.err = x509.ParseCertificate(der); c.err == nil {
 		c.subject, c.issuer = c.parsed.RawSubject, c.parsed.RawIssuer
 		if k, ok := c.parsed.PublicKey.(*rsa.PublicKey); ok && k.N.BitLen() > maxRSA {
@@ -86,12 +90,17 @@ func (c *certificate) title() string {
 	return name.String()
 }
 
+const (
+	maxChain    = 32 // certificates; peers take ten or so
+	maxVerified = 8  // issuers of one name and key identifier whose signature is tried
+)
+
 // buildChain returns leaf and its issuers found in pool, leaf first, up to a
 // self-issued certificate or the last that is there. The notes are for people.
 func buildChain(leaf *certificate, pool []*certificate) (chain []*certificate, notes []string) {
 	chain = []*certificate{leaf}
 	top := leaf
-	for !top.selfIssued() {
+	for !top.selfIssued() && len(chain) < maxChain {
 		next := issuerOf(top, chain, pool)
 		if next == nil {
 			break
@@ -106,13 +115,24 @@ func buildChain(leaf *certificate, pool []*certificate) (chain []*certificate, n
 }
 
 // issuerOf returns the issuer of c in pool, if it is there and not yet in
-// chain: of those with the right name the one whose key identifier is the one
-// that c names, never one with another; of several the one whose key verifies.
+// chain. Names are to be the same byte by byte, as most peers compare them, and where
+// none is, as X.500 compares them (and Java does).
 func issuerOf(c *certificate, chain, pool []*certificate) *certificate {
+	found := issuerNamed(c, chain, pool, func(p *certificate) bool { return bytes.Equal(p.subject, c.issuer) })
+	if found == nil {
+		found = issuerNamed(c, chain, pool, func(p *certificate) bool { return p.subjectName == c.issuerName })
+	}
+	return found
+}
+
+// issuerNamed is issuerOf for one way of comparing: of those with the right name the one whose key identifier is the one
+// that c names, never one with another; of several the one whose key verifies, which
+// is tried of the first few.
+func issuerNamed(c *certificate, chain, pool []*certificate, named func(*certificate) bool) *certificate {
 	var best []*certificate
 	exact := false
 	for _, p := range pool {
-		if len(p.subject) == 0 || !bytes.Equal(p.subject, c.issuer) || contains(chain, p) {
+		if len(p.subject) == 0 || !named(p) || contains(chain, p) {
 			continue
 		}
 		same, differs := compareKeyIDs(c, p)
@@ -125,7 +145,7 @@ func issuerOf(c *certificate, chain, pool []*certificate) *certificate {
 		best = append(best, p)
 	}
 	if len(best) > 1 && c.parsed != nil {
-		for _, p := range best {
+		for _, p := range best[:min(len(best), maxVerified)] {
 			if p.parsed != nil && c.parsed.CheckSignatureFrom(p.parsed) == nil {
 				return p
 			}

@@ -37,8 +37,8 @@ var known = map[string]may{
 
 	"framework/keymanager":                {nil, others(zap)},
 	"framework/keymanager/keymanagertest": {own("framework/keymanager", "internal/testca"), nil},
-	"framework/keystore":                  {own("framework/keymanager", "internal/filewatch", "logging"), others(zap, "golang.org/x/crypto")},
-	"framework/choose":                    {own("framework/keymanager", "logging"), others(zap)},
+	"framework/keystore":                  {own("framework/keymanager", "internal/dn", "internal/filewatch", "logging"), others(zap, "golang.org/x/crypto")},
+	"framework/choose":                    {own("framework/keymanager", "internal/dn", "logging"), others(zap)},
 	"framework/plugin":                    {own("framework/keymanager", "framework/keystore", "framework/plugin/proto", "internal/ballast", "internal/lockdir", "internal/sandbox", "logging"), others(zap, sys, goPlugin, hclog, grpc, protobuf)},
 	"framework/plugin/plugintest":         {own("framework/keymanager", "framework/keymanager/keymanagertest", "framework/plugin"), nil},
 	"framework/plugin/proto":              {nil, others(grpc, protobuf)},
@@ -86,6 +86,7 @@ var known = map[string]may{
 	"internal/memsearch": {},
 	"internal/soak":      {},
 	"internal/ballast":   {},
+	"internal/dn":        {},
 	"internal/reap":      {},
 	"internal/sandbox":   {nil, others("github.com/landlock-lsm/go-landlock", sys)},
 	"internal/testca":    {},
