@@ -93,7 +93,8 @@ func walkBags(der []byte, visit func(oid string, value, attributes cryptobyte.St
 func (r *reader) readBag(oid string, value cryptobyte.String, in *safe) (b bag, ok bool, err error) {
 	switch oid {
 	case oidKeyBag:
-		return bag{kind: keymanager.KindKey, key: r.plainKey(value, in)}, true, nil
+		key, err := r.plainKey(value, in)
+		return bag{kind: keymanager.KindKey, key: key, err: err}, true, nil
 	case oidShroudedBag:
 		key, err := readEncryptedKey(value, r.work)
 		return bag{kind: keymanager.KindKey, key: key, err: err}, true, nil
@@ -110,13 +111,14 @@ func (r *reader) readBag(oid string, value cryptobyte.String, in *safe) (b bag, 
 }
 
 // plainKey is an unencrypted key. Where the safe around it is encrypted the key
-// stays there, and only its position is kept.
-func (r *reader) plainKey(value []byte, in *safe) sealed {
+// stays there, and only its position is kept; to get at it takes as many iterations
+// as the safe does, each time.
+func (r *reader) plainKey(value []byte, in *safe) (sealed, error) {
 	if in == nil {
-		return plainKey{der: value}
+		return plainKey{der: value}, nil
 	}
 	in.keys++
-	return keyInSafe{safe: in.scheme, ciphertext: in.content, index: in.keys - 1}
+	return keyInSafe{safe: in.scheme, ciphertext: in.content, index: in.keys - 1}, r.work.one(in.scheme.iterations)
 }
 
 // readCertBag returns the certificate of a CertBag; SDSI ones are none.

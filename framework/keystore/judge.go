@@ -97,12 +97,13 @@ func checkAlias(stores []*Store, alias string) error {
 	return missing
 }
 
-// compare returns nil if next may take the place of old: no key of old is
-// broken in it, and it still has the demanded aliases that old has. A key that
-// is gone is gone.
+// compare returns nil if next may take the place of old: each key of old that is in
+// it is usable still, and it has the demanded aliases that old has. A key without
+// its certificate may be one whose certificate is still to come. A key that is gone
+// is gone.
 func compare(old, next *Store, demanded []string) error {
 	for _, e := range next.Entries {
-		if before := old.Find(e.Alias); e.Broken && before != nil && before.Usable {
+		if before := old.Find(e.Alias); e.Kind == keymanager.KindKey && !e.Usable && before != nil && before.Usable {
 			return fmt.Errorf("key %q, good in the reading in use: %w", e.Alias, e.Err)
 		}
 	}

@@ -59,18 +59,23 @@ func readFile(path string) ([]byte, error) {
 	case info.Size() > maxFile:
 		return nil, &LimitError{What: "size of the file in bytes", Value: info.Size(), Max: maxFile}
 	case info.Size() == 0:
-		return nil, errors.New("is empty")
+		return nil, errEmpty
 	}
 	// A buffer of its size, and a little more to see the end: one allocation.
 	buf := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
 	if _, err := buf.ReadFrom(io.LimitReader(f, maxFile+1)); err != nil {
 		return nil, openCause(err)
 	}
-	if buf.Len() > maxFile {
+	switch {
+	case buf.Len() == 0: // it was emptied in between, or lies about its size
+		return nil, errEmpty
+	case buf.Len() > maxFile:
 		return nil, &LimitError{What: "size of the file in bytes", Value: int64(buf.Len()), Max: maxFile}
 	}
 	return buf.Bytes(), nil
 }
+
+var errEmpty = errors.New("is empty")
 
 // openCause drops operation and path, which the caller names, and says what to
 // do about permissions.
