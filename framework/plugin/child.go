@@ -68,7 +68,7 @@ func serveChild(tier keymanager.Tier, name string, log *logging.Logger) int {
 	s := &server{tier: tier, name: name, log: log, lanes: lanes, confined: confined, beforeOpen: func(spec Spec) {
 		stdio.settle()
 		forgetEnvironment()
-		confined.restrict(tier, spec, os.TempDir())
+		confined.restrict(tier, spec, ownDirs()...)
 	}}
 	if os.Getenv(inheritMarker) != "" {
 		if err := serveInherited(s, stdio.handshake, line); err != nil {
@@ -88,6 +88,15 @@ func serveChild(tier keymanager.Tier, name string, log *logging.Logger) int {
 		},
 	})
 	return 0
+}
+
+// ownDirs returns where this process writes: the directory that its front made for
+// it, if there is one. The system's own is anybody's.
+func ownDirs() []string {
+	if dir := os.Getenv("TMPDIR"); dir != "" {
+		return []string{dir}
+	}
+	return nil
 }
 
 // ignoreSignals leaves the end of this process to its front: a terminal sends

@@ -89,7 +89,7 @@ func credentialFromProto(m *pb.SelectResponse, parse parseLeaf) (*keymanager.Cre
 	if m.GetBuilder() < 0 {
 		return nil, keymanager.KeyID{}, fmt.Errorf("credential %q: builder index %d", m.GetAlias(), m.GetBuilder())
 	}
-	if m.GetGeneration() > maxGeneration {
+	if m.GetGeneration() > maxBelieved {
 		return nil, keymanager.KeyID{}, fmt.Errorf("credential %q: generation %d", m.GetAlias(), m.GetGeneration())
 	}
 	leaf, id, err := checkLeaf(m.GetChain(), m.GetKeyId(), parse)

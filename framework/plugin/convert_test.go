@@ -232,14 +232,19 @@ func TestErrorsKeepTheirLines(t *testing.T) {
 // TestUnbelievableGenerationIsRefused keeps a key manager that lies from using
 // up the numbers of its successors.
 func TestUnbelievableGenerationIsRefused(t *testing.T) {
-	if _, _, err := credentialFromProto(&pb.SelectResponse{Generation: maxGeneration + 1}, nil); err == nil || !strings.Contains(err.Error(), "generation") {
+	if _, _, err := credentialFromProto(&pb.SelectResponse{Generation: maxBelieved + 1}, nil); err == nil || !strings.Contains(err.Error(), "generation") {
 		t.Errorf("credential: %v", err)
 	}
 	var n newest
 	n.init()
 	n.raise(7, "true")
-	n.raise(^uint64(0), "lie")
+	for _, number := range []uint64{maxBelieved + 1, maxGeneration, maxGeneration + 1, ^uint64(0)} {
+		n.raise(number, "lie")
+	}
 	if got := n.get(); got != 7 {
 		t.Errorf("newest is %d", got)
+	}
+	if n.raise(maxBelieved, "the largest"); n.get() != maxBelieved || n.get()+1 > maxGeneration {
+		t.Error("no number is left for a successor")
 	}
 }

@@ -49,6 +49,11 @@ var errClosed = fmt.Errorf("%w: endpoint", ErrUnavailable)
 
 // dialOwner connects to the socket at path, if its owner serves it.
 func dialOwner(ctx context.Context, path string) (*net.UnixConn, peer, error) {
+	named := path
+	path, err := filepath.EvalSymlinks(path) // who may put another there is asked of where it is
+	if err != nil {
+		return nil, peer{}, unreachable(named, pathCause(err))
+	}
 	owner, err := socketOwner(path)
 	if err != nil {
 		return nil, peer{}, err

@@ -101,8 +101,10 @@ func (e *Endpoint) firstLink(ctx context.Context) (*link, error) {
 	}
 }
 
-// connect makes a link, and learns of the generation there.
+// connect makes a link, and learns of the generation there, in startTimeout at most.
 func (e *Endpoint) connect(ctx context.Context) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
 	l, err := dialEndpoint(ctx, e.path)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -62,7 +63,7 @@ func ServeEndpoint(ctx context.Context, tier keymanager.Tier, spec Spec, opt End
 	if i := slices.IndexFunc(opt.Users, standsForMany); i >= 0 {
 		return nil, fmt.Errorf("user %d may be any user that has no number in this user namespace: run the front as one that has, and name that by --allow-user", opt.Users[i])
 	}
-	spec, err = mapPaths(opt.withFiles(spec), absolute) // for fronts, which may be elsewhere
+	spec, err = mapPaths(opt.withFiles(spec), func(path string) (string, error) { return lasting(ctx, path) })
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +95,21 @@ func ServeEndpoint(ctx context.Context, tier keymanager.Tier, spec Spec, opt End
 	return s, nil
 }
 
+// lasting returns path as it is good for fronts, which may be elsewhere, and for as
+// long as this process lives: what a descriptor holds can be read again then.
+func lasting(ctx context.Context, path string) (string, error) {
+	if n, ok := descriptorNumber(path); ok {
+		f, err := openDescriptor(ctx, n)
+		if err == nil {
+			err = f.Close() // n stays open
+		}
+		if err != nil {
+			return "", fmt.Errorf("read %q: %w", path, err)
+		}
+	}
+	return absolute(path)
+}
+
 // uptime is the milliseconds since the machine's start. The time of day could be
 // set back between two starts: fronts would then take the second one's answers
 // for old ones, and go on with what they know of the first.
@@ -104,7 +120,7 @@ func uptime() uint64 {
 }
 
 func newEndpointServer(tier keymanager.Tier, confined *confinement, opt EndpointOptions) *server {
-	s := &server{tier: tier, name: tier.Name, log: opt.Log, confined: confined, trust: map[string]TrustFile{}}
+	s := &server{tier: tier, name: tier.Name, log: opt.Log, confined: confined, trust: map[string]TrustFile{}, least: opt.Log.Levels()}
 	s.configured.Store(true) // by this process's own configuration
 	for _, f := range opt.Trust {
 		s.trust[f.Path] = f
@@ -125,10 +141,15 @@ func (o *EndpointOptions) withFiles(spec Spec) Spec {
 // as a front waits for any of them.
 const endpointGrace = 5 * time.Second
 
+// maxStreams bounds the calls that one front may have under way, on any one of its
+// connections: as many as its gates let through, and some for Watch, Health and
+// the like. What is more waits there.
+func maxStreams() int { return 2*cap(newGate().slots) + 16 }
+
 // Serve answers fronts until ctx ends. Then calls under way come to their end,
 // for some seconds at most, and the socket is removed.
 func (s *EndpointServer) Serve(ctx context.Context) error {
-	g := grpc.NewServer()
+	g := grpc.NewServer(grpc.MaxRecvMsgSize(maxSmall), grpc.MaxConcurrentStreams(uint32(maxStreams())))
 	pb.RegisterKeyManagerServer(g, s.server)
 	ended := make(chan struct{})
 	release := context.AfterFunc(ctx, func() {
@@ -155,4 +176,28 @@ func (s *EndpointServer) stop(g *grpc.Server) {
 // Reload reads the keystores anew. On error the old state stays in use.
 func (s *EndpointServer) Reload(ctx context.Context) (generation uint64, changed bool, err error) {
 	return s.opened.reload(ctx)
+}
+
+// noLess returns levels as an endpoint takes them from a front: of the loggers
+// that it has levels for and of the key manager's, each saying at least what least
+// has it say. What a front does has to show in a log that isn't its own.
+func noLess(levels, least map[string]string) map[string]string {
+	taken := map[string]string{}
+	for _, name := range append(slices.Sorted(maps.Keys(least)), logging.KeyManager) {
+		level, ok := levels[name]
+		if !ok {
+			continue
+		}
+		own, ok := least[name]
+		if !ok {
+			own = least[""]
+		}
+		asked, err := logging.ParseLevel(level)
+		bound, berr := logging.ParseLevel(own)
+		if err == nil && berr == nil && asked > bound {
+			level = own
+		}
+		taken[name] = level
+	}
+	return taken
 }

@@ -8,10 +8,14 @@ import (
 	"sync/atomic"
 )
 
-// maxGeneration is the largest number that a generation is believed to have. No
-// honest key manager comes near, and one that lies could otherwise leave no
-// number for its successor.
-const maxGeneration = 1 << 62
+const (
+	// maxGeneration is the largest number that a key manager may begin with.
+	maxGeneration = 1 << 62
+	// maxBelieved is the largest number that a generation is believed to have. No
+	// honest key manager comes near; one that lies could otherwise leave no number
+	// for its successors.
+	maxBelieved = maxGeneration / 2
+)
 
 // newest is the newest generation that was heard of, from whatever reply.
 type newest struct {
@@ -27,7 +31,7 @@ func (n *newest) get() uint64 { return n.number.Load() }
 
 // raise tells of a generation, old and unbelievable ones too.
 func (n *newest) raise(number uint64, cause string) {
-	if number <= n.get() || number > maxGeneration {
+	if number <= n.get() || number > maxBelieved {
 		return
 	}
 	n.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -125,6 +126,13 @@ func misbehave(how, file string) error {
 	case "crash":
 		os.Exit(3)
 	case "freeze":
+		freeze()
+	case "leave-group":
+		group, err := syscall.Getpgid(os.Getppid())
+		err = errors.Join(err, syscall.Setpgid(0, group), os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())), 0o600))
+		if err != nil {
+			return err
+		}
 		freeze()
 	case "freeze-if":
 		if os.Remove(file) == nil {

@@ -140,13 +140,29 @@ func (c *child) run(started chan<- error) {
 	if err != nil {
 		return
 	}
-	awaitExit(c.pid)
-	c.kill() // what is left of its group
-	c.mu.Lock()
-	c.reaped = true
-	c.mu.Unlock()
-	c.state = c.cmd.Wait()
+	c.reap(awaitExit)
 	close(c.exited)
+}
+
+// reap waits for the process to end, and kills what is left of its group. await
+// waits for the end and leaves the numbers of process and group taken, or reports
+// false where a system has no such wait.
+func (c *child) reap(await func(pid int) bool) {
+	if await(c.pid) {
+		c.kill()
+		c.noteReaped()
+		c.state = c.cmd.Wait()
+		return
+	}
+	c.state = c.cmd.Wait()
+	c.noteReaped()
+	_ = syscall.Kill(-c.pid, syscall.SIGKILL) // nobody else's, unless all numbers have been used meanwhile
+}
+
+func (c *child) noteReaped() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reaped = true
 }
 
 // drain reads what the process writes, as long as it writes. The first line of
@@ -180,13 +196,14 @@ func drainTo(w *lineWriter, r io.Reader) {
 	w.flush()
 }
 
-// kill ends the process and what else is in its group. It does nothing before
-// the start and after the end.
+// kill ends the process, wherever it went, and what else is in its group. It does
+// nothing before the start and after the end.
 func (c *child) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pid != 0 && !c.reaped {
 		_ = syscall.Kill(-c.pid, syscall.SIGKILL)
+		_ = syscall.Kill(c.pid, syscall.SIGKILL) // it may have left its group
 	}
 }
 

@@ -36,6 +36,9 @@ type server struct {
 	// trust has all that Trust reads, by path, with types and passwords that are
 	// not the front's to say; nil: Trust reads what it is asked for.
 	trust map[string]TrustFile
+	// least has the levels of an endpoint's own configuration, which no front may
+	// have it say less than; nil: the front may do as it likes.
+	least map[string]string
 
 	configured atomic.Bool             // Configure has been called
 	opened     atomic.Pointer[service] // nil until it has succeeded
@@ -200,7 +203,11 @@ func (s *server) Reload(ctx context.Context, _ *pb.ReloadRequest) (*pb.ReloadRes
 }
 
 func (s *server) SetLogLevel(_ context.Context, req *pb.SetLogLevelRequest) (*pb.SetLogLevelResponse, error) {
-	if err := s.log.SetLevels(req.GetLevels()); err != nil {
+	levels := req.GetLevels()
+	if s.least != nil {
+		levels = noLess(levels, s.least)
+	}
+	if err := s.log.SetLevels(levels); err != nil {
 		return nil, toStatus(err)
 	}
 	return &pb.SetLogLevelResponse{}, nil

@@ -29,11 +29,11 @@ func pinnedPath(fd int, _ string) string { return fmt.Sprintf("/proc/self/fd/%d"
 
 // awaitExit blocks until the process has ended and leaves it a zombie, so that
 // its number, and that of its group, stay taken until it is reaped.
-func awaitExit(pid int) {
+func awaitExit(pid int) bool {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
-			return
+			return true
 		}
 	}
 }

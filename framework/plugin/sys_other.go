@@ -24,9 +24,9 @@ func selfPath() (string, error) { return os.Executable() }
 // file replaced after it was looked at would be what runs.
 func pinnedPath(_ int, path string) string { return path }
 
-// awaitExit does nothing: the process is reaped first and its group is killed
-// right after.
-func awaitExit(int) {}
+// awaitExit reports that there is no such wait here: the process is reaped first,
+// and its group is killed right after.
+func awaitExit(int) bool { return false }
 
 // noNewPrivilegesForThread does nothing: there is no such thing here.
 func noNewPrivilegesForThread() {}

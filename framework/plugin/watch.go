@@ -24,6 +24,9 @@ const rewatchPause = time.Second
 func (c *caller) Watch(ctx context.Context, changed func(keymanager.Change)) error {
 	var last keymanager.Change
 	pass := func(change keymanager.Change) {
+		if change.Generation > maxBelieved {
+			return
+		}
 		c.newest.raise(change.Generation, change.Cause)
 		if isNews(change, last) {
 			last = change
