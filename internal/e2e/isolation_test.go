@@ -30,21 +30,18 @@ func TestIsolationLine(t *testing.T) {
 	t.Parallel()
 	s := storeWith(t, testca.SelfSigned(t, testca.Spec{Name: "a.test", DNS: []string{"a.test"}}))
 	d := start(t, s.args()...)
-	for _, line := range d.awaitLines(1, `"msg":"isolation"`) {
-		var got map[string]string
-		if err := json.Unmarshal([]byte(line), &got); err != nil {
-			t.Fatal(err)
+	var got map[string]string
+	if err := json.Unmarshal([]byte(d.awaitLines(1, `"msg":"isolation"`)[0]), &got); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"level": "info", "process": "child", "dumpable": "no", "core_dumps": "no", "no_new_privs": "yes",
+		"users": fmt.Sprintf("(%d), key process", os.Getuid()), "landlock": landlocked(t),
+		"socket": "in drwx------", "keystore": "the front can open " + s.path,
+	} {
+		if !strings.Contains(got[name], want) {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
 		}
-		for name, want := range map[string]string{
-			"level": "info", "process": "child", "dumpable": "no", "core_dumps": "no", "no_new_privs": "yes",
-			"users": fmt.Sprintf("(%d), key process", os.Getuid()), "landlock": landlocked(t),
-			"socket": "in drwx------", "keystore": "the front can open " + s.path,
-		} {
-			if !strings.Contains(got[name], want) {
-				t.Errorf("%s is %q, want %q", name, got[name], want)
-			}
-		}
-		return
 	}
 }
 
