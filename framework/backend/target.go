@@ -153,6 +153,8 @@ func parseTCP(scheme, rest, defaultPort string) (Target, error) {
 		port = defaultPort
 	}
 	switch {
+	case strings.Contains(host, ":") && !strings.HasPrefix(u.Host, "["): // which net/url takes, but for http
+		return Target{}, fmt.Errorf("host %q: %s", u.Host, bracketHint(scheme))
 	case host == "":
 		return Target{}, fmt.Errorf("no host, write %s://127.0.0.1:PORT", scheme)
 	case port == "":
@@ -171,9 +173,13 @@ func explain(err error, scheme, rest string) error {
 		err = ue.Err
 	}
 	if strings.Count(rest, ":") > 1 && !strings.Contains(rest, "[") {
-		return fmt.Errorf("%w; an IPv6 address stands in brackets, as %s://[::1]:8080", err, scheme)
+		return fmt.Errorf("%w; %s", err, bracketHint(scheme))
 	}
 	return err
+}
+
+func bracketHint(scheme string) string {
+	return fmt.Sprintf("an IPv6 address stands in brackets, as %s://[::1]:8080", scheme)
 }
 
 // onlyHostAndPort refuses what a backend URL could say and tlsd would not do:

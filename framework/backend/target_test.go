@@ -68,6 +68,8 @@ func TestParseErrorSaysWhatToWrite(t *testing.T) {
 		{"http://host:0", "between 1 and 65535"},
 		{"http://host:x", "invalid port"},
 		{"http://::1:80", "http://[::1]:8080"},
+		{"tcp://::1", "tcp://[::1]:8080"},
+		{"tls://2001:db8::1:443", "tls://[::1]:8080"},
 		{"http://host/app", `path "/app"`},
 		{"http://host?x", "query"},
 		{"http://host#x", "fragment"},
@@ -110,7 +112,7 @@ func testName(s string) string {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"http://[::1]:80", "unix:/run/x", "builtin:hello", "tcp://a:1", "http+unix:///x"} {
+	for _, s := range []string{"http://[::1]:80", "unix:/run/x", "builtin:hello", "tcp://a:1", "tcp://::1", "http+unix:///x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
